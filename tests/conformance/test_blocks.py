@@ -7,11 +7,11 @@ import signal
 from pathlib import Path
 
 import pytest
-from support.command import Done, disturbed, wirespeed
+from support.command import Done, Measure, wirespeed
 from support.mpis import InstalledMpi
 from support.selection import slow_case
 from support.shim import aware
-from support.strikes import LONG, PATIENCE, after, strike
+from support.strikes import LONG, PATIENCE, is_struck, struck
 
 pytestmark = pytest.mark.slow(after=1)
 
@@ -193,18 +193,12 @@ def test_check_finds_lists_that_are_slow(mpi: InstalledMpi, tmp_path: Path) -> N
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
-@pytest.mark.parametrize(("number", "what"), [(signal.SIGKILL, "death"), (signal.SIGSTOP, "hang")])
-def test_a_struck_rank_is_named(number: int, what: str, mpi: InstalledMpi, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_struck_rank_is_named(number: int, mpi: InstalledMpi, measure: Measure) -> None:
     """Protects the rest of a run from a rank that dies, or is stopped, between two blocks."""
-    out = tmp_path / "r.jsonl"
-    done = disturbed(
-        *("blocks", "--mpi", mpi.mpiexec, "--device", "emulated", "--paths", "host,ipc-write"),
-        *("--block", "4K,1M", "--total", "4M", *PATIENCE, *LONG),
-        out=out,
-        when=after(1),
-        act=strike(out, 1, number),
-    )
+    words = "blocks --device emulated --paths host,ipc-write --block 4K,1M --total 4M"
+    done = struck(measure, words, *PATIENCE, *LONG, mpi=mpi, number=number)
     assert done.code == 1
     (failure,) = done.failures
-    assert (failure["what"], failure["rank"]) == (what, 1), failure["text"]
+    is_struck(failure, number)
     assert {entry["path"] for entry in done.entries} == {"host", "ipc-write"}

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 from support.builds import once
-from support.command import Done, Measure, disturbed, is_checked, wirespeed
+from support.command import Done, Measure, is_checked, wirespeed
 from support.mpis import InstalledMpi, installed
 from support.selection import slow_case
 from support.shim import fake_gasnet, fake_nvshmem
 from support.stand_ins import fake_driver, fake_nccl
-from support.strikes import PATIENCE, SLOW, after, strike
+from support.strikes import PATIENCE, SLOW, is_struck, struck
 
 from wirespeed.host.libraries import lacking
 
@@ -136,9 +136,11 @@ def _nccl(builds: Path, session_builds: Path, device: str = "emulated", mpi: str
     return Subject(paths, installed(mpi), ("--device", device), found, larger=large)
 
 
-def _rma(builds: Path, session_builds: Path, mpi: str = "openmpi") -> Subject:
+def _rma(
+    builds: Path, session_builds: Path, mpi: str = "openmpi", paths: tuple[str, ...] = HOST_RMA
+) -> Subject:
     calls = ("call=put", "call=get")
-    return Subject(HOST_RMA, installed(mpi), irregular=("rma", "pageable", "host", *calls))
+    return Subject(paths, installed(mpi), irregular=("rma", "pageable", "host", *calls))
 
 
 def _pipelined(builds: Path, session_builds: Path, mpi: str = "openmpi") -> Subject:
@@ -165,13 +167,18 @@ SUBJECTS: dict[str, Make] = {
 }
 WINDOWS: dict[str, Make] = {"rma": _rma, "rma-mpich": partial(_rma, mpi="mpich")}
 """Every byte of theirs is in test_onesided.py."""
+STRUCK: dict[str, Make] = {
+    "rma-debian": partial(_rma, mpi="debian"),
+    **{f"rma-get-{mpi}": partial(_rma, mpi=mpi, paths=HOST_RMA[::-1]) for mpi in ("openmpi", "impi")},
+}
+"""In the middle of puts and gets, under the other MPIs."""
 OWN_MEMORY = ("shmem", "oshmem", "gasnet", "gasnet-smp", "gasnet-udp")
 """Of symmetric heaps and segments."""
 
 
 @pytest.fixture
 def subject(request: pytest.FixtureRequest, builds: Path, session_builds: Path) -> Subject:
-    return (SUBJECTS | WINDOWS)[request.param](builds, session_builds)
+    return (SUBJECTS | WINDOWS | STRUCK)[request.param](builds, session_builds)
 
 
 def of(*names: str) -> pytest.MarkDecorator:
@@ -221,31 +228,26 @@ def test_a_lie_is_found_out(subject: Subject, fault: str, tmp_path: Path) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("subject", "number", "what"),
+    ("subject", "number"),
     [
-        *((name, signal.SIGKILL, "death") for name in ("ucx", *OWN_MEMORY)),
-        *((name, signal.SIGSTOP, "hang") for name in OWN_MEMORY if name != "gasnet"),
+        *((name, signal.SIGKILL) for name in ("ucx", *OWN_MEMORY, "rma-mpich", "rma-get-impi")),
+        *((name, signal.SIGSTOP) for name in OWN_MEMORY if name != "gasnet"),
+        *((name, signal.SIGSTOP) for name in ("rma-get-openmpi", "rma-debian")),
     ],
     indirect=["subject"],
 )
-def test_a_rank_that_is_struck(subject: Subject, number: int, what: str, tmp_path: Path) -> None:
+def test_a_rank_that_is_struck(subject: Subject, number: int, measure: Measure) -> None:
     """Protects the name of the rank that died or hangs, and the paths that follow.
 
     One side asks UCX again and again, or its stream waits for NVSHMEM's signal; OpenSHMEM takes over signals,
     and GASNet would end the job by itself.
     """
-    out, first = tmp_path / "r.jsonl", subject.paths[0]
+    first = subject.paths[0]
     tests = (word for option in subject.test for word in ("--test", option))
-    done = disturbed(
-        *("pingpong", "--paths", f"{first},host", *subject.device, "--mpi", str(subject.mpi.mpiexec), *tests),
-        *(*PATIENCE, *SLOW),
-        out=out,
-        when=after(1),
-        act=strike(out, 1, number),
-        environment=subject.environment,
-    )
+    words = (f"pingpong --paths {first},host", *subject.device, *tests, *PATIENCE, *SLOW)
+    done = struck(measure, *words, mpi=subject.mpi, number=number, environment=subject.environment)
     failure = next(failure for failure in done.failures if failure["path"] == first)
-    assert (failure["what"], failure["rank"]) == (what, 1), failure["text"]
+    is_struck(failure, number)
     assert {entry["path"] for entry in done.entries} == {first, "host"}
     assert not list(Path("/dev/shm").glob("ucx_shm*"))
 

@@ -13,7 +13,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from support.command import Done, captured, wirespeed
+from support.command import Done, Measure, captured, wirespeed
 from support.mpis import installed
 from support.selection import slow_case
 from support.stand_ins import fake_driver, fake_nccl
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow(after=1)
 BOTH = ("nccl", "nccl-stream")
 FAST = ("--max-time", "0.02")
 Environment = dict[str, str]
-Measure = Callable[..., Done]
+Pingpong = Callable[..., Done]
 
 
 @pytest.fixture(scope="module")
@@ -41,33 +41,16 @@ def libraries(builds: Path) -> Environment:
 
 
 @pytest.fixture
-def measure(libraries: Environment, tmp_path: Path) -> Measure:
-    """Runs a ping-pong over a path; under Open MPI, whose ranks yield, unless told otherwise."""
+def pingpong(libraries: Environment, tmp_path: Path) -> Pingpong:
+    """Runs one over a path; under Open MPI, whose ranks yield."""
     numbers = count()
 
-    def run(
-        path: str,
-        sizes: str,
-        *options: str,
-        device: str = "emulated",
-        mpi: str = "openmpi",
-        environment: Environment | None = None,
-    ) -> Done:
-        arguments = (
-            "--paths",
-            path,
-            "--device",
-            device,
-            "--mpi",
-            installed(mpi).mpiexec,
-            "--sizes",
-            sizes,
-        )
+    def run(path: str, sizes: str, *options: str, device: str = "emulated", **environment: str) -> Done:
         limits = () if "--loops" in options else FAST
-        done = wirespeed(
-            *("pingpong", *arguments, *limits, *options),
-            out=tmp_path / f"{next(numbers)}.jsonl",
-            environment=libraries | (environment or {}),
+        done = Measure(tmp_path / f"{next(numbers)}.jsonl")(
+            *(f"pingpong --paths {path} --device {device} --sizes {sizes}", *limits, *options),
+            mpi=installed("openmpi"),
+            environment=libraries | environment,
         )
         if done.failures and "rtc not found" in done.failures[0]["text"]:
             pytest.skip(done.failures[0]["text"])
@@ -79,9 +62,9 @@ def measure(libraries: Environment, tmp_path: Path) -> Measure:
 @pytest.mark.slow
 @pytest.mark.parametrize("device", ["cuda", slow_case("hip")])
 @pytest.mark.parametrize("enqueue", ["graph", "direct"])
-def test_both_ways_into_the_stream(measure: Measure, device: str, enqueue: str) -> None:
+def test_both_ways_into_the_stream(pingpong: Pingpong, device: str, enqueue: str) -> None:
     """Protects rounds replayed from a graph and rounds enqueued one by one, whichever is faster here."""
-    done = measure("nccl-stream", "0,7,64K", "--test", f"enqueue={enqueue}", device=device).ok()
+    done = pingpong("nccl-stream", "0,7,64K", "--test", f"enqueue={enqueue}", device=device).ok()
     assert [entry["details"]["enqueue"] for entry in done.entries] == [enqueue] * 3
 
 
@@ -89,9 +72,9 @@ def test_both_ways_into_the_stream(measure: Measure, device: str, enqueue: str) 
 @pytest.mark.parametrize(
     ("clock", "faster"), [("graph=700,call=200", "direct"), ("graph=200,call=700", "graph")]
 )
-def test_the_faster_way_is_taken(measure: Measure, clock: str, faster: str) -> None:
+def test_the_faster_way_is_taken(pingpong: Pingpong, clock: str, faster: str) -> None:
     """Protects the choice between the two: each is measured, by the stream's clock."""
-    done = measure("nccl-stream", "8", device="cuda", environment={"FAKE_GPU_CLOCK": clock})
+    done = pingpong("nccl-stream", "8", device="cuda", FAKE_GPU_CLOCK=clock)
     # Such a clock counts more than the host's.
     assert done.code == ExitCode.IMPOSSIBLE, done.err + done.out
     (entry,) = done.entries
@@ -101,18 +84,18 @@ def test_the_faster_way_is_taken(measure: Measure, clock: str, faster: str) -> N
 
 
 @pytest.mark.slow
-def test_without_graphs(measure: Measure) -> None:
+def test_without_graphs(pingpong: Pingpong) -> None:
     """Protects drivers that capture nothing: rounds are enqueued, and the record says why."""
     for device, words in (("emulated", "cannot be captured"), ("cuda", "cuGraphInstantiateWithFlags")):
         broken = {"FAKE_GPU_FAIL": "cuGraphInstantiateWithFlags=801"}
-        done = measure("nccl-stream", "8", "--test", "enqueue=graph", device=device, environment=broken).ok()
+        done = pingpong("nccl-stream", "8", "--test", "enqueue=graph", device=device, **broken).ok()
         (entry,) = done.entries
         assert entry["details"]["enqueue"] == "direct"
         assert words in entry["details"]["no_graph"]
 
 
 @pytest.mark.parametrize("enqueue", ["graph", "direct"])
-def test_the_stream_s_own_stamps_are_true(measure: Measure, enqueue: str) -> None:
+def test_the_stream_s_own_stamps_are_true(pingpong: Pingpong, enqueue: str) -> None:
     """Protects the figure of a fixed count: thousands of rounds in pieces make one sample, none is lost.
 
     All rounds lie between the two stamps, and the two stamps lie within the time that the size took; where
@@ -120,7 +103,7 @@ def test_the_stream_s_own_stamps_are_true(measure: Measure, enqueue: str) -> Non
     """
     loops = 3000
     options = ("--loops", str(loops), "--warmup", "10", "--test", f"enqueue={enqueue}")
-    done = measure("nccl-stream", "256K", *options, device="cuda").ok()
+    done = pingpong("nccl-stream", "256K", *options, device="cuda").ok()
     (entry,) = done.entries
     assert (entry["samples"], entry["iterations_per_sample"]) == (1, loops)
     total = 2 * loops * entry["seconds"]["median"]
@@ -135,9 +118,9 @@ def _details(done: Done) -> dict[str, object]:
     return details
 
 
-def test_what_nccl_chose_is_recorded(measure: Measure) -> None:
+def test_what_nccl_chose_is_recorded(pingpong: Pingpong) -> None:
     """Protects the record of the library, of its settings, and of the way between the GPUs."""
-    details = _details(measure("nccl", "8", environment={"NCCL_NVLS_ENABLE": "0"}))
+    details = _details(pingpong("nccl", "8", NCCL_NVLS_ENABLE="0"))
     assert details["version"] == "2.28.3"
     assert str(details["library"]).endswith("libnccl.so.2")
     assert details["settings"] == {"NCCL_NVLS_ENABLE": "0"}
@@ -151,9 +134,9 @@ def _starts(done: Done) -> dict[str, float | None]:
     return {step["path"]: step["details"]["start_s"] for step in done.of("step")}
 
 
-def test_paths_that_follow_each_other_share_a_communicator(measure: Measure) -> None:
+def test_paths_that_follow_each_other_share_a_communicator(pingpong: Pingpong) -> None:
     """Protects the seconds of a second start, and the record from a start that there was not."""
-    done = measure(",".join(BOTH), "8,64K", "--explain").ok()
+    done = pingpong(",".join(BOTH), "8,64K", "--explain").ok()
     starts = _starts(done)
     assert starts["nccl"] and starts["nccl-stream"] is None
     assert re.search(r"NCCL's communicator took \S+ \S+ to start \(nccl\)", done.out)
@@ -161,9 +144,9 @@ def test_paths_that_follow_each_other_share_a_communicator(measure: Measure) -> 
     assert first == second and first["channels"]
 
 
-def test_after_a_failure_there_is_a_fresh_communicator(measure: Measure) -> None:
+def test_after_a_failure_there_is_a_fresh_communicator(pingpong: Pingpong) -> None:
     """Protects a path from what the one before it has broken."""
-    done = measure(",".join(BOTH), "8,8T")
+    done = pingpong(",".join(BOTH), "8,8T")
     assert {failure["path"] for failure in done.failures} == {*BOTH}, done.err
     assert all(_starts(done).values()) and len(done.entries) == 2
 
@@ -187,9 +170,9 @@ def test_an_end_that_fails_is_the_failure_of_the_path_before(libraries: Environm
     assert all("after all figures: ncclCommDestroy()" in failure["text"] for failure in done.failures)
 
 
-def test_without_peer_to_peer(measure: Measure) -> None:
+def test_without_peer_to_peer(pingpong: Pingpong) -> None:
     """Protects nccl-nop2p from being nccl under another name: the variable must reach NCCL."""
-    details = _details(measure("nccl-nop2p", "8"))
+    details = _details(pingpong("nccl-nop2p", "8"))
     assert details["via"] == "SHM/direct/direct"
     assert details["settings"] == {"NCCL_P2P_DISABLE": "1"}
 
@@ -207,28 +190,28 @@ def test_inside_a_foreign_launcher_the_variable_is_wanted(libraries: Environment
     assert "start the ranks with NCCL_P2P_DISABLE=1" in failure["text"]
 
 
-def test_a_user_s_own_log_is_left_alone(measure: Measure, tmp_path: Path) -> None:
+def test_a_user_s_own_log_is_left_alone(pingpong: Pingpong, tmp_path: Path) -> None:
     """Protects NCCL_DEBUG from being overridden: the user's file is written, and the record knows nothing."""
     log = tmp_path / "nccl.log"
-    done = measure("nccl", "8", environment={"NCCL_DEBUG": "INFO", "NCCL_DEBUG_FILE": str(log)})
+    done = pingpong("nccl", "8", NCCL_DEBUG="INFO", NCCL_DEBUG_FILE=str(log))
     assert _details(done)["via"] == "unknown (NCCL_DEBUG is set)"
     assert "via P2P/CUMEM/read" in log.read_text()
 
 
-def test_nccl_s_log_stays_out_of_sight(measure: Measure, tmp_path: Path) -> None:
+def test_nccl_s_log_stays_out_of_sight(pingpong: Pingpong, tmp_path: Path) -> None:
     """Protects standard output and /tmp from the log that we ask NCCL for."""
-    done = measure("nccl", "8", environment={"TMPDIR": str(tmp_path)}).ok()
+    done = pingpong("nccl", "8", TMPDIR=str(tmp_path)).ok()
     assert "NCCL INFO" not in done.out + done.err
     assert not [file for file in tmp_path.rglob("*") if file.is_file() and b"NCCL INFO" in file.read_bytes()]
 
 
 @pytest.mark.slow
-def test_no_library(measure: Measure) -> None:
+def test_no_library(pingpong: Pingpong) -> None:
     """Protects machines without NCCL from more than a line: what is missing, and what installs it."""
     for device, kind, variable in (("emulated", "cuda", "NCCL"), ("hip", "hip", "RCCL")):
         # What `wirespeed paths` says on a machine without, ranks say in the same words.
         file, remedy = _LOADED["nccl"][kind]
-        done = measure("nccl", "8", device=device, environment={f"WIRESPEED_LIBRARY_{variable}": ""})
+        done = pingpong("nccl", "8", device=device, **{f"WIRESPEED_LIBRARY_{variable}": ""})
         (failure,) = done.failures
         if "takes no emulated GPU" in failure["text"]:
             pytest.skip("this machine has a real libnccl.so.2")
@@ -238,39 +221,39 @@ def test_no_library(measure: Measure) -> None:
         assert done.code == 3
 
 
-def test_a_library_that_is_no_nccl(measure: Measure) -> None:
+def test_a_library_that_is_no_nccl(pingpong: Pingpong) -> None:
     """Protects from a wrong file under the right name: what it lacks is said."""
-    done = measure("nccl", "8", environment={"WIRESPEED_LIBRARY_NCCL": "libm.so.6"})
+    done = pingpong("nccl", "8", WIRESPEED_LIBRARY_NCCL="libm.so.6")
     assert "NCCL takes no emulated GPU" in done.failures[0]["text"]
-    done = measure("nccl", "8", device="cuda", environment={"WIRESPEED_LIBRARY_NCCL": "libm.so.6"})
+    done = pingpong("nccl", "8", device="cuda", WIRESPEED_LIBRARY_NCCL="libm.so.6")
     assert "ncclGetVersion): no such symbol" in done.failures[0]["text"]
 
 
-def test_two_ranks_on_one_gpu(measure: Measure) -> None:
+def test_two_ranks_on_one_gpu(pingpong: Pingpong) -> None:
     """Protects users of one GPU from NCCL's own words: the ranks and the GPU are named beforehand."""
-    done = measure("nccl", "8", "--between", "1,1")
+    done = pingpong("nccl", "8", "--between", "1,1")
     (failure,) = done.failures
     assert failure["what"] == "unavailable" and done.code == 3
     assert "rank 0 and rank 1 share one GPU, emulated GPU (host memory) (EMULATED-1)" in failure["text"]
     assert "NCCL 2.28.3 wants one for each: 2.31 and later take several with NCCL_MULTI" in failure["text"]
 
 
-def test_several_ranks_on_one_gpu_from_2_31_on(measure: Measure) -> None:
+def test_several_ranks_on_one_gpu_from_2_31_on(pingpong: Pingpong) -> None:
     """Protects users of slices and of one GPU: newer versions take them, if they are told to."""
     newer = {"FAKE_NCCL_VERSION": "23102"}
-    done = measure("nccl", "8", "--between", "1,1", environment=newer)
+    done = pingpong("nccl", "8", "--between", "1,1", **newer)
     assert "NCCL takes several only with NCCL_MULTI_RANK_GPU_ENABLE=1: export it" in done.failures[0]["text"]
     allowed = {**newer, "NCCL_MULTI_RANK_GPU_ENABLE": "1"}
-    done = measure("nccl", "8", "--between", "1,1", environment=allowed)
+    done = pingpong("nccl", "8", "--between", "1,1", **allowed)
     assert done.code == 0 and [entry["bytes"] for entry in done.entries] == [8], done.err
     # An older one would not heed the variable.
-    done = measure("nccl", "8", "--between", "1,1", environment={"NCCL_MULTI_RANK_GPU_ENABLE": "1"})
+    done = pingpong("nccl", "8", "--between", "1,1", NCCL_MULTI_RANK_GPU_ENABLE="1")
     assert done.failures[0]["what"] == "unavailable"
 
 
-def test_versions_that_differ(measure: Measure) -> None:
+def test_versions_that_differ(pingpong: Pingpong) -> None:
     """Protects ranks of several hosts from two versions of NCCL, which would hang or crash."""
-    done = measure("nccl", "8", environment={"FAKE_NCCL_VERSION_OF_RANK_1": "21805"})
+    done = pingpong("nccl", "8", FAKE_NCCL_VERSION_OF_RANK_1="21805")
     (failure,) = done.failures
     assert "rank 0 has NCCL 2.28.3 and rank 1 has 2.18.5" in failure["text"]
 
@@ -284,9 +267,9 @@ def test_versions_that_differ(measure: Measure) -> None:
         ("ncclGroupEnd=3", "ncclGroupEnd(): made to fail"),
     ],
 )
-def test_errors_name_the_call(measure: Measure, failing: str, words: str) -> None:
+def test_errors_name_the_call(pingpong: Pingpong, failing: str, words: str) -> None:
     """Protects the first question after a failure: which call, with what, and NCCL's own words."""
-    done = measure(",".join(BOTH), "8", environment={"FAKE_NCCL_FAIL": failing})
+    done = pingpong(",".join(BOTH), "8", FAKE_NCCL_FAIL=failing)
     assert done.code == 1
     # Both ranks fail, and either may be heard first.
     expected = re.escape(words).replace(r"\[01\]", "[01]")
@@ -295,9 +278,9 @@ def test_errors_name_the_call(measure: Measure, failing: str, words: str) -> Non
         assert said and re.search(expected, said[0]), (path, said)
 
 
-def test_an_error_that_only_nccl_hears_of(measure: Measure) -> None:
+def test_an_error_that_only_nccl_hears_of(pingpong: Pingpong) -> None:
     """Protects from waiting for ever for a peer that NCCL knows to be gone."""
-    done = measure("nccl", "8,64K", device="cuda", environment={"FAKE_NCCL_BREAK_AFTER": "40"})
+    done = pingpong("nccl", "8,64K", device="cuda", FAKE_NCCL_BREAK_AFTER="40")
     assert done.code == 1
     text = done.failures[0]["text"]
     assert "ncclCommGetAsyncError(): remote process exited or there was a network error" in text

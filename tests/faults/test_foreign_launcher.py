@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
-from support.command import Done, Measure, disturbed, wirespeed
+from support.command import Done, Measure, wirespeed
 from support.mpis import InstalledMpi
 from support.selection import slow_case
-from support.strikes import PATIENCE, SLOW, after, strike
+from support.strikes import PATIENCE, SLOW, after, struck
 
 from wirespeed.job import shm_cleanup
 
@@ -37,19 +38,9 @@ PATIENT = {"PRTE_MCA_odls_base_sigkill_timeout": "10"}
 
 
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
-def test_a_hang_inside_a_foreign_launcher(mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_a_hang_inside_a_foreign_launcher(mpi: InstalledMpi, measure: Measure) -> None:
     """Protects a run that no front end watches: the ranks name the stopped one and end the job."""
-    out = tmp_path / "r.jsonl"
-    done = disturbed(
-        "pingpong",
-        *PATIENCE,
-        *SLOW,
-        out=out,
-        when=after(1),
-        before=tuple(mpi.command(2)),
-        act=strike(out, 1, signal.SIGSTOP),
-        environment=mpi.variables,
-    )
+    done = struck(measure, "pingpong", *PATIENCE, *SLOW, inside=mpi, number=signal.SIGSTOP)
     assert done.code != 0
     assert "rank 0" in done.err and "no progress for 2 s" in done.err
     assert "rank 1" in done.err and "is stopped (SIGSTOP)" in done.err
@@ -79,17 +70,9 @@ def test_a_hang_in_mpi_init_inside_a_foreign_launcher(mpi: InstalledMpi, tmp_pat
 
 # MPICH's launcher kills all ranks at once.
 @pytest.mark.parametrize("mpi", ["openmpi", slow_case("debian")], indirect=True)
-def test_a_rank_killed_inside_a_foreign_launcher(mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_a_rank_killed_inside_a_foreign_launcher(mpi: InstalledMpi, measure: Measure) -> None:
     """Protects who died: the launcher ends rank 0 by a signal, as it does when a user ends the job."""
-    out = tmp_path / "r.jsonl"
-    done = disturbed(
-        *("pingpong", "--paths", "host", *SLOW),
-        out=out,
-        when=after(1),
-        before=tuple(mpi.command(2)),
-        act=strike(out, 1, signal.SIGKILL),
-        environment=mpi.variables,
-    )
+    done = struck(measure, "pingpong --paths host", *SLOW, inside=mpi, number=signal.SIGKILL)
     assert done.code != 0 and done.entries
     assert done.failures[0]["what"] == "death" and "rank 1 on" in done.failures[0]["text"]
     assert done.records[-1]["kind"] == "end" and done.records[-1]["status"] == "interrupted"
@@ -108,22 +91,19 @@ def test_a_rank_killed_inside_a_foreign_launcher(mpi: InstalledMpi, tmp_path: Pa
     ],
     indirect=["mpi"],
 )
-def test_a_signal_to_a_foreign_launcher(number: int, mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_a_signal_to_a_foreign_launcher(number: int, mpi: InstalledMpi, measure: Measure) -> None:
     """Protects the last record, and the way to go on, from Ctrl-C and from the batch system."""
     # Open MPI 4 lets its ranks go on for a second after the signal.
-    out, long = tmp_path / "r.jsonl", ("--sizes", "8,128M", "--precision", "0.0001%", "--max-time", "2")
-    done = disturbed(
-        *("pingpong", "--paths", "host", *long),
-        out=out,
-        when=after(1),
-        before=tuple(mpi.command(2)),
-        act=lambda process: process.send_signal(number),
-        environment=mpi.variables | PATIENT,
-    )
+    words = "pingpong --paths host --sizes 8,128M --precision 0.0001% --max-time 2"
+
+    def end(process: subprocess.Popen[str]) -> None:
+        process.send_signal(number)
+
+    done = measure.disturbed(words, inside=mpi, when=after(1), act=end, environment=PATIENT)
     assert done.code != 0
     assert done.entries and not done.failures
     assert done.records[-1]["kind"] == "end" and done.records[-1]["status"] == "interrupted"
-    assert f"interrupted; results: {out}; go on with --resume" in done.err
+    assert f"interrupted; results: {measure.out}; go on with --resume" in done.err
     # Ranks that both end by the signal may leave their pages, which a later run sweeps.
     shm_cleanup.sweep(older_than=0.0)
 
@@ -167,13 +147,8 @@ def test_the_target_of_one_sided_operations(mpi: InstalledMpi, tmp_path: Path) -
     """Protects the same of puts that no message accompanies: their target waits in a barrier."""
 
     def puts(loops: int) -> Done:
-        return wirespeed(
-            *("rma", "--paths", "rma-host", "--operation", "put", "--sizes", "4M", "--loops", str(loops)),
-            *PATIENCE,
-            out=tmp_path / f"{loops}.jsonl",
-            before=tuple(mpi.command(2)),
-            environment=mpi.variables,
-        )
+        words = f"rma --paths rma-host --operation put --sizes 4M --loops {loops}"
+        return Measure(tmp_path / f"{loops}.jsonl")(words, *PATIENCE, inside=mpi)
 
     # It would report after 2 s, and end itself 2 s later.
     done = puts(int(8 / puts(100).entries[0]["seconds"]["median"]))

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.command import disturbed, read
+from support.command import Measure, read
 from support.mpis import InstalledMpi
 from support.selection import slow_case
 from support.strikes import SLOW, after
@@ -27,24 +27,16 @@ pytestmark = pytest.mark.slow(after=1)
 )
 @pytest.mark.parametrize("launched", [False, True])
 def test_a_run_whose_file_is_lost(
-    act: Callable[[Path], object], launched: bool, mpi: InstalledMpi, tmp_path: Path
+    act: Callable[[Path], object], launched: bool, mpi: InstalledMpi, measure: Measure
 ) -> None:
     """Protects from exit code 0, and from the name of a file that is not there."""
-    out = tmp_path / "r.jsonl"
 
-    def strike(_: object) -> None:
-        act(out)
+    def lose(_: object) -> None:
+        act(measure.out)
 
-    done = disturbed(
-        "pingpong",
-        *("--paths", "host", "--device", "cpu", *SLOW),
-        *(() if launched else ("--mpi", mpi.mpiexec)),
-        before=tuple(mpi.command(2)) if launched else (),
-        environment=mpi.environment() if launched else {},
-        out=out,
-        when=after(1),
-        act=strike,
-    )
+    words = ("pingpong --paths host --device cpu", *SLOW)
+    started = {"inside": mpi} if launched else {"mpi": mpi}
+    done = measure.disturbed(*words, when=after(1), act=lose, **started)
     if launched:
         # A launcher may kill the other ranks: their pages are the next run's to remove.
         time.sleep(2.5)

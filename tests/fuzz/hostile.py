@@ -15,151 +15,27 @@ from wirespeed.launchers import all_launchers
 CANARY = "pwned"
 """A file of this name exists if a text was run as a command."""
 
+_WORDS = r"""
+- -- -1 0 1 7 1e999 nan inf -inf 0x10 1_0 ² ٣ ½ é 漢字 % %s %n {} {0} {x!r} [bold] [/] $HOME * ? [ [! ~ .. / .
+' " \ a,b , a,,b = a= =b : 1: :1 1:2:3 2:1 --help -h all host gpu auto summit 1K 16T 17T 0% 100% -5% 999%
+1e-300 5GB/s
+"""
 TEXTS = (
-    *(
-        "",
-        " ",
-        "-",
-        "--",
-        "-1",
-        "0",
-        "1",
-        "7",
-        "9" * 9,
-        "9" * 400,
-        "1e999",
-        "nan",
-        "inf",
-        "-inf",
-        "0x10",
-        "1_0",
-    ),
-    *(
-        "²",
-        "٣",
-        "½",
-        "é",
-        "漢字",
-        "\u2028",
-        "\u202e",
-        "\x00",
-        "\x1b[31m",
-        "\x7f",
-        "\udc80",
-        "\n",
-        "\t",
-        "a\nb",
-    ),
-    *(
-        "%",
-        "%s",
-        "%n",
-        "{}",
-        "{0}",
-        "{x!r}",
-        "[bold]",
-        "[/]",
-        "$HOME",
-        "*",
-        "?",
-        "[",
-        "[!",
-        "~",
-        "..",
-        "/",
-        ".",
-    ),
-    *(
-        f"$(touch {CANARY})",
-        f"`touch {CANARY}`",
-        f"; touch {CANARY} #",
-        f"'; touch {CANARY}; '",
-        f"a\ntouch {CANARY} #",
-    ),
-    *(
-        "'",
-        '"',
-        "\\",
-        "a,b",
-        ",",
-        "a,,b",
-        "=",
-        "a=",
-        "=b",
-        ":",
-        "1:",
-        ":1",
-        "1:2:3",
-        "2:1",
-        "a" * 5000,
-        "--help",
-        "-h",
-    ),
-    *(
-        "all",
-        "host",
-        "gpu",
-        "auto",
-        "summit",
-        "1K",
-        "16T",
-        "17T",
-        "0%",
-        "100%",
-        "-5%",
-        "999%",
-        "1e-300",
-        "5GB/s",
-    ),
+    *_WORDS.split(),
+    *("", " ", "9" * 9, "9" * 400, "a" * 5000, "\n", "\t", "a\nb"),
+    *("\u2028", "\u202e", "\x00", "\x1b[31m", "\x7f", "\udc80"),
+    *(f"$(touch {CANARY})", f"`touch {CANARY}`", f"; touch {CANARY} #", f"'; touch {CANARY}; '"),
+    f"a\ntouch {CANARY} #",
 )
-VARIABLES = (
-    *(
-        "COLUMNS",
-        "LINES",
-        "HOME",
-        "LANG",
-        "LC_ALL",
-        "TERM",
-        "NO_COLOR",
-        "FORCE_COLOR",
-        "TMPDIR",
-        "XDG_CACHE_HOME",
-    ),
-    *("UCX_TLS", "UCX_NET_DEVICES", "UCX_RNDV_THRESH", "UCX_MEMTYPE_CACHE", "NCCL_P2P_DISABLE", "NCCL_PROTO"),
-    *(
-        "NCCL_DEBUG",
-        "FI_PROVIDER",
-        "OMPI_MCA_pml",
-        "OMPI_MCA_btl",
-        "OMPI_COMM_WORLD_RANK",
-        "OMPI_COMM_WORLD_SIZE",
-    ),
-    *(
-        "PMI_RANK",
-        "PMI_SIZE",
-        "PMIX_RANK",
-        "SLURM_PROCID",
-        "SLURM_NTASKS",
-        "SLURM_NNODES",
-        "SLURM_JOB_NUM_NODES",
-    ),
-    *(
-        "SLURM_JOB_ID",
-        "SLURM_STEP_ID",
-        "FLUX_TASK_RANK",
-        "MPI4PY_LIBMPI",
-        "MPICH_GPU_SUPPORT_ENABLED",
-        "OMP_NUM_THREADS",
-    ),
-    *(
-        "WIRESPEED_BUDGET",
-        "WIRESPEED_NO_EVIDENCE",
-        "WIRESPEED_EMULATED",
-        "LMOD_SYSTEM_NAME",
-        "NERSC_HOST",
-        "CUDA_VISIBLE_DEVICES",
-    ),
-)
+_VARIABLES = """
+COLUMNS LINES HOME LANG LC_ALL TERM NO_COLOR FORCE_COLOR TMPDIR XDG_CACHE_HOME UCX_TLS UCX_NET_DEVICES
+UCX_RNDV_THRESH UCX_MEMTYPE_CACHE NCCL_P2P_DISABLE NCCL_PROTO NCCL_DEBUG FI_PROVIDER OMPI_MCA_pml
+OMPI_MCA_btl OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE PMI_RANK PMI_SIZE PMIX_RANK SLURM_PROCID SLURM_NTASKS
+SLURM_NNODES SLURM_JOB_NUM_NODES SLURM_JOB_ID SLURM_STEP_ID FLUX_TASK_RANK MPI4PY_LIBMPI
+MPICH_GPU_SUPPORT_ENABLED OMP_NUM_THREADS WIRESPEED_BUDGET WIRESPEED_NO_EVIDENCE WIRESPEED_EMULATED
+LMOD_SYSTEM_NAME NERSC_HOST CUDA_VISIBLE_DEVICES
+"""
+VARIABLES = tuple(_VARIABLES.split())
 LAUNCHED = tuple(
     dict.fromkeys(
         name

@@ -136,10 +136,8 @@ struct Job {
         std::vector<std::jthread> threads;
         for (u32 me = 0; me < shape.ranks; ++me)
             threads.emplace_back([&, me] {
-                wirespeed::cpu::Launch launch;
-                launch.blocks = blocks;
-                launch.lanes = lanes;
-                launch.seed = seed + me;
+                const wirespeed::cpu::Launch launch{
+                    .blocks = blocks, .lanes = lanes, .seed = seed + me};
                 const WsProgram* program = &ranks[me].program;
                 const WsFolds* folds = &ranks[me].folds;
                 void* arguments[] = {&program, &folds};

@@ -38,10 +38,7 @@ using wirespeed::cpu::Launch;
 }
 
 void run(const char* kernel, unsigned blocks, unsigned lanes, void* argument) {
-    Launch launch;
-    launch.blocks = blocks;
-    launch.lanes = lanes;
-    launch.seed = lanes % 3;
+    const Launch launch{.blocks = blocks, .lanes = lanes, .seed = lanes % 3};
     void* arguments[] = {&argument};
     wirespeed::cpu::run(kernel, launch, arguments);
 }

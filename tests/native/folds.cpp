@@ -67,10 +67,7 @@ struct Tables {
 template <class Check> void each_launch(Check check) {
     for (const unsigned blocks : {1u, 3u})
         for (const unsigned lanes : {1u, 16u, 40u}) {
-            Launch launch;
-            launch.blocks = blocks;
-            launch.lanes = lanes;
-            launch.seed = blocks;
+            const Launch launch{.blocks = blocks, .lanes = lanes, .seed = blocks};
             check(launch);
         }
 }
@@ -165,10 +162,7 @@ void combine_all() {
 void shares() {
     for (const std::size_t bytes : {4u, 40u, 1000u, 4090u})
         for (unsigned seed = 0; seed < 10; ++seed) {
-            Launch launch;
-            launch.blocks = 3;
-            launch.lanes = 16;
-            launch.seed = seed;
+            const Launch launch{.blocks = 3, .lanes = 16, .seed = seed};
             alignas(16) static u8 one[room], sum[room], out[room];
             for (std::size_t i = 0; i < bytes; ++i) one[i] = (u8)(i + seed);
             std::memset(sum, untouched, room);
@@ -182,10 +176,7 @@ void shares() {
 void meet() {
     for (const char* kernel : {"stores", "LL of words"})
         for (unsigned seed = 0; seed < 10; ++seed) {
-            Launch launch;
-            launch.blocks = 3;
-            launch.lanes = 16;
-            launch.seed = seed;
+            const Launch launch{.blocks = 3, .lanes = 16, .seed = seed};
             alignas(16) static u8 one[room], other[room], last[room];
             for (std::size_t i = 0; i < room; ++i) one[i] = (u8)(i * 3 + seed);
             std::memset(other, untouched, room);

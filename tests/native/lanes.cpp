@@ -136,10 +136,7 @@ template <class Check> void each_launch(Check check) {
     for (const unsigned blocks : {1u, 3u})
         for (const unsigned lanes : {1u, 2u, 4u, 32u, 64u})
             for (const unsigned seed : {0u, 1u, 2u, 3u}) {
-                Launch launch;
-                launch.blocks = blocks;
-                launch.lanes = lanes;
-                launch.seed = seed;
+                const Launch launch{.blocks = blocks, .lanes = lanes, .seed = seed};
                 check(launch);
             }
 }
@@ -172,8 +169,7 @@ void barriers() {
 
 /// The first seed with which a missing barrier is found.
 void missing_barrier() {
-    Launch launch;
-    launch.lanes = 4;
+    Launch launch{.lanes = 4};
     for (u64 word = 100; launch.seed < 100; ++launch.seed)
         if (!all_repeat("repeat_without_barrier", launch, ++word)) break;
     std::printf("seed %u\n", launch.seed);
@@ -181,9 +177,7 @@ void missing_barrier() {
 
 /// The error that `kernel` ends with.
 void refused(const char* kernel, u64 word) {
-    Launch launch;
-    launch.blocks = 2;
-    launch.lanes = 4;
+    const Launch launch{.blocks = 2, .lanes = 4};
     std::vector<u64> words{word};
     try {
         run(kernel, launch, words);

@@ -13,9 +13,7 @@ static const wirespeed::cpu::Add<ws_fields_compare> add_compare{"ws_fields_compa
 extern "C" [[gnu::visibility("default")]] bool launch(const char* kernel, unsigned blocks,
                                                       unsigned lanes, void** arguments) {
     try {
-        wirespeed::cpu::Launch launch;
-        launch.blocks = blocks;
-        launch.lanes = lanes;
+        const wirespeed::cpu::Launch launch{.blocks = blocks, .lanes = lanes};
         wirespeed::cpu::run(kernel, launch, arguments);
         return true;
     } catch (const std::exception&) {

@@ -65,10 +65,8 @@ int main() try {
             for (const unsigned blocks : {1u, 3u})
                 for (const unsigned lanes : {1u, 4u, 32u})
                     for (const unsigned seed : {0u, 1u, 2u, 3u}) {
-                        wirespeed::cpu::Launch launch;
-                        launch.blocks = blocks;
-                        launch.lanes = lanes;
-                        launch.seed = seed;
+                        const wirespeed::cpu::Launch launch{
+                            .blocks = blocks, .lanes = lanes, .seed = seed};
                         pass(launch, bytes, offset);
                         ++passed;
                     }

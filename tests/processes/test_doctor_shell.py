@@ -51,18 +51,7 @@ MIXED = st.builds(
     "".join, st.lists(st.sampled_from(["0", "tcp", "lo", "\n", "#", "'", '"', "touch pwned", "$("]))
 )
 
-COMMANDS = (
-    "touch",
-    "sudo",
-    "pip",
-    "wirespeed",
-    "mpirun",
-    "srun",
-    "numactl",
-    "taskset",
-    "nvidia-smi",
-    "docker",
-)
+COMMANDS = "touch sudo pip wirespeed mpirun srun numactl taskset nvidia-smi docker"
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +64,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def stubs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Commands that do nothing but leave a file in the folder in which they are started."""
     folder = tmp_path_factory.mktemp("bin")
-    for name in COMMANDS:
+    for name in COMMANDS.split():
         (folder / name).write_text(f"#!/bin/sh\n: > called-{name}\n")
         (folder / name).chmod(0o755)
     return folder
@@ -87,9 +76,8 @@ def executed(script: str, stubs: Path, folder: Path) -> subprocess.CompletedProc
     words = (shutil.which("bash") or "bash", "--noprofile", "--norc")
 
     def bash(*more: str) -> subprocess.CompletedProcess[bytes]:
-        own = {"PATH": str(stubs)}
         return subprocess.run(
-            (*words, *more), env=own, cwd=folder, input=text, capture_output=True, check=False
+            (*words, *more), env={"PATH": str(stubs)}, cwd=folder, input=text, capture_output=True
         )
 
     checked = bash("-n")

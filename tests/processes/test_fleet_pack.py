@@ -8,12 +8,14 @@ import json
 import os
 import random
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
-from support.fleet_files import START, write_fleet, write_run
+from support.fleet_files import SLOW, START, slow, write_fleet, write_run
 
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode, WirespeedError
@@ -21,11 +23,6 @@ from wirespeed.fleet import history
 from wirespeed.results.reading import read
 
 Captured = pytest.CaptureFixture[str]
-SLOW = "n05"
-
-
-def slow(_: int, one: str, other: str) -> float:
-    return 1.15 if SLOW in (one, other) else 1.0
 
 
 @pytest.fixture
@@ -52,41 +49,36 @@ def without_results(folder: Path) -> Path:
     return folder
 
 
+@contextmanager
+def unreadable(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The files of the slow node."""
+
+    def refused(file: Path) -> Any:
+        if SLOW in file.name:
+            raise WirespeedError(f"cannot read {file}: Permission denied", ExitCode.CANNOT_WRITE)
+        return read(file)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(history, "read", refused)
+        yield
+
+
 def test_a_file_that_cannot_be_read_is_packed_later(
     fleet: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Protects a slow node whose files could not be read for one night: it was never seen again."""
     wanted = as_json(capsys, fleet)
-
-    def refused(file: Path) -> Any:
-        if SLOW in file.name:
-            raise WirespeedError(f"cannot read {file}: Permission denied", ExitCode.CANNOT_WRITE)
-        return read(file)
-
-    monkeypatch.setattr(history, "read", refused)
-    assert pack(fleet) == ExitCode.OK
+    with unreadable(monkeypatch):
+        assert pack(fleet) == ExitCode.OK
     assert "Permission denied; left out" in capsys.readouterr().err
-    monkeypatch.setattr(history, "read", read)
     assert as_json(capsys, fleet) == wanted, "show reads it although others are packed"
     assert pack(fleet) == ExitCode.OK
-    assert as_json(capsys, without_results(fleet)) == wanted
-
-
-def test_again_loses_no_figure_of_a_file_that_cannot_be_read(
-    fleet: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pack(fleet)
     days = {file: file.read_bytes() for file in fleet.glob("*.parquet")}
-
-    def refused(file: Path) -> Any:
-        if SLOW in file.name:
-            raise WirespeedError(f"cannot read {file}: Permission denied", ExitCode.CANNOT_WRITE)
-        return read(file)
-
-    monkeypatch.setattr(history, "read", refused)
-    assert pack(fleet, "--again") == ExitCode.CANNOT_WRITE
+    with unreadable(monkeypatch):
+        assert pack(fleet, "--again") == ExitCode.CANNOT_WRITE
     assert "--again would lose its figures; nothing is packed" in capsys.readouterr().err
     assert days == {file: file.read_bytes() for file in fleet.glob("*.parquet")}
+    assert as_json(capsys, without_results(fleet)) == wanted
 
 
 def test_pairs_whose_ranks_waited_are_packed_too(tmp_path: Path, capsys: Captured) -> None:
@@ -157,7 +149,7 @@ def test_a_planted_link_is_not_written_through(fleet: Path) -> None:
 def test_a_cut_off_copy_of_a_packed_file_loses_nothing(fleet: Path, capsys: Captured) -> None:
     wanted = as_json(capsys, fleet)
     pack(fleet)
-    without_results(fleet / "x" if (fleet / "x").exists() else fleet)
+    without_results(fleet)
     write_fleet(fleet, factor=slow)
     for file in fleet.glob(f"{SLOW}-?.jsonl"):
         copy = fleet / "copy" / file.name

@@ -14,18 +14,13 @@ from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from support.fleet_files import START, write_fleet, write_run
+from support.fleet_files import SLOW, START, slow, write_fleet, write_run
 
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode
 from wirespeed.fleet.history import read_history
 
-SLOW = "n05"
 Captured = pytest.CaptureFixture[str]
-
-
-def slow(_: int, one: str, other: str) -> float:
-    return 1.15 if SLOW in (one, other) else 1.0
 
 
 @pytest.fixture
@@ -144,6 +139,15 @@ def test_a_quote_in_a_folder_s_name_is_a_name(fleet: Path, tmp_path: Path, capsy
     assert names(as_json(capsys, odd)) == [SLOW]
 
 
+def write_team_run(folder: Path, ranks: list[dict[str, Any]], more: dict[str, Any]) -> None:
+    """A run of these ranks, whose one figure has these members."""
+    file = folder / "run.jsonl"
+    write_run(file, START, ["a", "b"], 1e-5, random.Random(1), more=more)
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    lines[1]["ranks"] = ranks
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
 def test_pairs_of_a_pairs_run_and_gpus_are_told_apart(tmp_path: Path) -> None:
     """Teams of one run: a pair on two nodes, a pair of GPUs in a node, a GPU alone; three nodes are none."""
     ranks = [{"rank": n, "host": "ab"[n // 2], "device": {"index": n % 2, "name": "H"}} for n in range(4)]
@@ -152,11 +156,7 @@ def test_pairs_of_a_pairs_run_and_gpus_are_told_apart(tmp_path: Path) -> None:
         {"name": name, "first": first, "ranks": count, "seconds": times}
         for name, first, count in (("0-2", 0, 2), ("2-3", 2, 2), ("rank 1 alone", 1, 1), ("all", 0, 9))
     ]
-    file = tmp_path / "run.jsonl"
-    write_run(file, START, ["a", "b"], 1e-5, random.Random(1), more={"teams": teams})
-    lines = [json.loads(line) for line in file.read_text().splitlines()]
-    lines[1]["ranks"] = ranks
-    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    write_team_run(tmp_path, ranks, {"teams": teams})
     found = {(one.one, one.other, one.part) for one in read_history(str(tmp_path)).loose}
     assert found == {("a", "b", ""), ("b", "", "GPU 0-1"), ("a", "", "GPU 1")}
 
@@ -170,11 +170,7 @@ def test_a_rank_that_waited_spoils_its_own_pair_alone(tmp_path: Path, capsys: Ca
         for name, first, waited in (("0-1", 0, 0.01), ("2-3", 2, 0.7))
     ]
     more = {"teams": teams, "cores": {"waited": 0.7, "rank": 3}}
-    file = tmp_path / "run.jsonl"
-    write_run(file, START, ["a", "b"], 1e-5, random.Random(1), more=more)
-    lines = [json.loads(line) for line in file.read_text().splitlines()]
-    lines[1]["ranks"] = ranks
-    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    write_team_run(tmp_path, ranks, more)
     assert [(one.one, one.other) for one in read_history(str(tmp_path)).loose] == [("a", "b")]
     both = [(one.one, one.other) for one in read_history(str(tmp_path), contended=True).loose]
     assert both == [("a", "b"), ("c", "d")]

@@ -6,7 +6,6 @@ import os
 import re
 import struct
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -22,18 +21,6 @@ from wirespeed.host.core import Core, core
 from wirespeed.patterns import Place, Shape
 from wirespeed.programs.jacobi import PATTERN
 from wirespeed.rank.faults.steps import FAULTS, of_batches, with_fault
-
-
-@pytest.fixture(params=["host", "emulated"])
-def device(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[tuple[Core, Any, str]]:
-    """The emulated GPU has several blocks and lanes, in whatever order."""
-    opened = core()
-    handle = opened.open_device(request.param, 0)
-    yield opened, handle, "pageable" if request.param == "host" else "device"
-    opened.lib.ws_device_close(handle)
-
 
 WORLDS = [(1, None), (2, None), (2, 2), (3, 3), (4, 1), (4, 2), (4, 4)]
 
@@ -79,17 +66,9 @@ def test_whole_tiles_and_rests_of_tiles(device: tuple[Core, Any, str], fp: str, 
 )
 def test_no_bit_depends_on_the_grid_of_threads(threads: str) -> None:
     """Protects GPUs: warps that pass numbers to each other, and threads that are no whole warps."""
-    command = [
-        str(Path(sys.executable).with_name("pytest")),
-        "-n",
-        "0",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        __file__,
-    ]
+    pytest_ = str(Path(sys.executable).with_name("pytest"))
     done = captured(
-        [*command, "-k", "emulated and whole_tiles"],
+        [pytest_, *["-n", "0", "-q", "-p", "no:cacheprovider", "-k"], "emulated and whole_tiles", __file__],
         env={**os.environ, "WIRESPEED_EMULATED": threads},
         cwd=Path(__file__).parents[2],
     )

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from support.simulated import Ranks, ranks_of
 
-from wirespeed.host.core import Core, core
+from wirespeed.host.core import Core
 from wirespeed.patterns import Place, Shape
 from wirespeed.programs.lbm import PATTERN
 from wirespeed.rank.faults.steps import FAULTS, of_batches, with_fault
-
-
-@pytest.fixture(params=["host", "emulated"])
-def device(request: pytest.FixtureRequest) -> Iterator[tuple[Core, Any, str]]:
-    opened = core()
-    handle = opened.open_device(request.param, 0)
-    yield opened, handle, "pageable" if request.param == "host" else "device"
-    opened.lib.ws_device_close(handle)
 
 
 def wrong(ranks: Ranks, rank: int) -> list[int]:

@@ -45,6 +45,14 @@ def test_a_folder_that_goes_while_it_is_listed(tmp_path: Path, monkeypatch: pyte
     assert not folder.exists()
 
 
+def stepped(folder: Path, program: str, ranks: int) -> JobStep:
+    """A job step whose launcher is this program; pages lie in a folder that it is given."""
+    (pages := folder / "pages").mkdir(mode=0o700)
+    script = folder / "ranks.py"
+    script.write_text(program)
+    return JobStep([sys.executable, str(script), str(pages)], dict(os.environ), pages, ranks, 10.0)
+
+
 _RANKS = """
 import os, signal, sys, time
 from pathlib import Path
@@ -71,11 +79,7 @@ send(RankError(1, "MPI_Recv: no such process", lost=gone))
 
 def test_an_error_that_a_death_caused(tmp_path: Path) -> None:
     """Protects the dead rank's name where both ended before anybody looked: its peer's call failed first."""
-    folder = tmp_path / "pages"
-    folder.mkdir(mode=0o700)
-    script = tmp_path / "ranks.py"
-    script.write_text(_RANKS)
-    step = JobStep([sys.executable, str(script), str(folder)], dict(os.environ), folder, 2, 10.0)
+    step = stepped(tmp_path, _RANKS, 2)
     assert list(step.messages()) == []
     assert (step.outcome.what, step.outcome.rank) == ("death", 0), step.outcome.log
 
@@ -93,9 +97,7 @@ time.sleep(60)
 
 def test_a_complaint_is_no_progress(tmp_path: Path) -> None:
     """Protects the time that a hang's line states: a rank that reports that it is stuck has not moved on."""
-    script = tmp_path / "ranks.py"
-    script.write_text(_STUCK)
-    step = JobStep([sys.executable, str(script)], dict(os.environ), tmp_path / "pages", 2, 10.0)
+    step = stepped(tmp_path, _STUCK, 2)
     assert list(step.messages()) == []
     said = re.match(r"no progress for (\d+) s: rank 0 on n", step.outcome.text)
     assert said and int(said[1]) >= 2, step.outcome.text
@@ -192,11 +194,7 @@ def test_the_pipe_of_a_killed_rank_closes_before_its_sockets(tmp_path: Path) -> 
 
 def told_late(tmp_path: Path) -> JobStep:
     """Two ranks under a launcher that hears of no death until it is told to reap."""
-    folder = tmp_path / "pages"
-    folder.mkdir(mode=0o700)
-    script = tmp_path / "ranks.py"
-    script.write_text(_TOLD_LATE.replace('"x"', repr(str(folder))))
-    return JobStep([sys.executable, str(script), str(folder)], dict(os.environ), folder, 2, 10.0)
+    return stepped(tmp_path, _TOLD_LATE.replace('"x"', repr(str(tmp_path / "pages"))), 2)
 
 
 def end_in_order(pids: list[int]) -> None:
@@ -274,10 +272,6 @@ send(Done())
 
 def test_a_rank_that_goes_on_takes_its_complaint_back(tmp_path: Path) -> None:
     """Protects figures on a busy machine: a rank that was slow for once does not hang."""
-    folder = tmp_path / "pages"
-    folder.mkdir(mode=0o700)
-    script = tmp_path / "rank.py"
-    script.write_text(_SLOW)
-    step = JobStep([sys.executable, str(script), str(folder)], dict(os.environ), folder, 1, 10.0)
+    step = stepped(tmp_path, _SLOW, 1)
     assert [type(message) for message in step.messages()] == [Done]
     assert step.outcome.what == "ok", step.outcome.text

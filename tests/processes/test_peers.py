@@ -17,10 +17,11 @@ from typing import Any
 
 import psutil
 import pytest
+from support import socket_ranks
+from support.socket_ranks import environment_in
 
 from wirespeed.errors import WirespeedError
 from wirespeed.host.core import NativeError
-from wirespeed.launchers import LaunchedRank
 from wirespeed.rank.join import peers
 from wirespeed.rank.join.handshake import Claim, Listener, connect
 from wirespeed.rank.join.socket_world import SocketWorld
@@ -31,24 +32,16 @@ Address = namedtuple("Address", "family address")
 
 def ranks(size: int, folder: Path, does: Callable[[SocketWorld], Any]) -> list[Any]:
     """What each rank does, or the error that it raised; ranks are threads."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = str(free.getsockname()[1])
-    secret = folder / "secret"
-    secret.write_text("sixteen random characters")
-    secret.chmod(0o600)
-    environment = {"MASTER_ADDR": "127.0.0.1", "WIRESPEED_PORT": port, "WIRESPEED_SECRET_FILE": str(secret)}
 
-    def one(rank: int) -> Any:
-        with closing(SocketWorld(LaunchedRank("torchrun", rank, size, rank), environment)) as world:
-            try:
-                return does(world)
-            except NativeError as error:
-                return error
-            finally:
-                world.barrier()
+    def careful(world: SocketWorld) -> Any:
+        try:
+            return does(world)
+        except NativeError as error:
+            return error
+        finally:
+            world.barrier()
 
-    with ThreadPoolExecutor(size) as threads:
-        return list(threads.map(one, range(size)))
+    return socket_ranks.ranks(size, environment_in(folder), careful)
 
 
 @pytest.fixture

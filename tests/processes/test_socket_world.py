@@ -7,12 +7,12 @@ import socket
 import time
 from array import array
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.socket_ranks import Environment, at_once, environment_in, place, ranks, secret_in
 
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.host import private_folder
@@ -20,47 +20,10 @@ from wirespeed.launchers import LaunchedRank, joins_mpi, launched_rank
 from wirespeed.rank.join import rendezvous, socket_world
 from wirespeed.rank.join.socket_world import SocketWorld
 
-Environment = dict[str, str]
-
 
 @pytest.fixture
 def environment(tmp_path: Path) -> Environment:
-    """As torchrun sets it, with a port that is free."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    secret = tmp_path / "secret"
-    secret.write_text("sixteen random characters")
-    secret.chmod(0o600)
-    return {
-        "MASTER_ADDR": "127.0.0.1",
-        "WIRESPEED_PORT": str(port),
-        "WIRESPEED_SECRET_FILE": str(secret),
-        "WIRESPEED_RENDEZVOUS_TIMEOUT": "30",
-    }
-
-
-def ranks(
-    size: int,
-    environment: Environment,
-    does: Callable[[SocketWorld], Any],
-    of: int | None = None,
-    teams: Callable[[int], list[range]] = lambda _: [],
-) -> list[Any]:
-    """What each rank does in its world; an error as it was raised. `of`: ranks that are expected. `teams`: of
-    a rank, as it knows them at the join.
-    """
-
-    def one(rank: int) -> Any:
-        try:
-            place = LaunchedRank("torchrun", rank, of or size, rank)
-            world = SocketWorld(place, environment, teams=teams(rank))
-            with closing(world):
-                return does(world)
-        except WirespeedError as error:
-            return error
-
-    with ThreadPoolExecutor(size) as threads:
-        return list(threads.map(one, range(size)))
+    return environment_in(tmp_path)
 
 
 def everything(world: SocketWorld) -> list[Any]:
@@ -127,21 +90,18 @@ def test_a_rank_that_does_not_come_is_named(environment: Environment) -> None:
 
 def test_another_secret_is_refused(environment: Environment, tmp_path: Path) -> None:
     """Protects a job from other users of the network, and its user from a wait without a reason."""
-    other = tmp_path / "other"
-    other.write_text("not the characters of the job")
-    other.chmod(0o600)
+    other = str(secret_in(tmp_path / "other", "not the characters of the job"))
     worlds = [
         {**environment, "WIRESPEED_RENDEZVOUS_TIMEOUT": "2"},
-        environment | {"WIRESPEED_SECRET_FILE": str(other)},
+        environment | {"WIRESPEED_SECRET_FILE": other},
     ]
 
     def one(rank: int) -> str:
         with pytest.raises(WirespeedError) as raised:
-            SocketWorld(LaunchedRank("torchrun", rank, 2, rank), worlds[rank])
+            SocketWorld(place(rank, 2), worlds[rank])
         return str(raised.value)
 
-    with ThreadPoolExecutor(2) as threads:
-        first, second = threads.map(one, range(2))
+    first, second = at_once(2, one)
     assert "rank 1 of 2 did not come" in first
     assert first.endswith("within 2.00 s; of the connections that came, 1 had another secret")
     assert "has another secret: WIRESPEED_SECRET_FILE must hold the same text on every host" in second
@@ -225,51 +185,60 @@ def test_of_ranks_that_end_the_first_is_named(environment: Environment) -> None:
     assert str(error) == "rank 1 has closed its connection"
 
 
+def _of_another_user(file: Path) -> None:
+    """As root; for others the test says that they are somebody else."""
+    if os.geteuid() == 0:
+        os.chown(file, 65534, 65534)
+
+
+def _pipe(file: Path) -> None:
+    """Nobody writes to it."""
+    file.unlink()
+    os.mkfifo(file, 0o600)
+
+
 @pytest.mark.parametrize(
-    ("changes", "mode", "text", "says"),
+    ("spoil", "says"),
     [
-        ({}, 0o644, "sixteen random characters", "others may read it; run 'chmod 600 "),
-        ({}, 0o600, "short", "write 16 random characters or more into it"),
-        ({"WIRESPEED_SECRET_FILE": "/nowhere"}, 0o600, "", "/nowhere: No such file or directory"),
-        ({"WIRESPEED_PORT": "99999"}, 0o600, "sixteen random characters", "write a number from 1 to 65535"),
+        (lambda file: file.chmod(0o644), "others may read it; run 'chmod 600 "),
+        (lambda file: file.write_text("short"), "write 16 random characters or more into it"),
+        (Path.unlink, "secret: No such file or directory"),
+        (_pipe, "it is no regular file"),
+        (_of_another_user, "it belongs to another user"),
     ],
 )
-def test_what_a_user_can_get_wrong(
-    environment: Environment, changes: Environment, mode: int, text: str, says: str
+def test_what_is_no_secret(
+    environment: Environment, spoil: Callable[[Path], Any], says: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Protects the secret, and users from guessing."""
-    file = Path(environment["WIRESPEED_SECRET_FILE"])
-    file.write_text(text)
-    file.chmod(mode)
-    (error,) = ranks(1, environment | changes, everything)
+    """Protects a job from who knows its secret, or wrote it, and users from guessing."""
+    if spoil is _of_another_user and os.geteuid():
+        monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    spoil(Path(environment["WIRESPEED_SECRET_FILE"]))
+    (error,) = ranks(1, environment, everything)
     assert isinstance(error, WirespeedError) and says in str(error) and "\n" not in str(error)
 
 
-def test_a_secret_that_is_a_pipe(environment: Environment, tmp_path: Path) -> None:
-    """Protects from a wait for ever: nobody writes to the pipe."""
-    os.mkfifo(pipe := tmp_path / "pipe", 0o600)
-    (error,) = ranks(1, environment | {"WIRESPEED_SECRET_FILE": str(pipe)}, everything)
-    assert isinstance(error, WirespeedError) and "it is no regular file" in str(error)
-
-
-def test_a_secret_of_another_user(environment: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Protects a job from who wrote its secret, and knows it."""
-    file = Path(environment["WIRESPEED_SECRET_FILE"])
-    file.write_text("sixteen random characters")
-    file.chmod(0o600)
-    if os.geteuid() == 0:
-        os.chown(file, 65534, 65534)
-    else:
-        monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
-    (error,) = ranks(1, environment, everything)
-    assert isinstance(error, WirespeedError) and "it belongs to another user" in str(error)
-
-
-def test_a_launcher_at_the_last_port(environment: Environment) -> None:
-    """Protects from a stack trace: no port is after 65535."""
-    del environment["WIRESPEED_PORT"]
-    (error,) = ranks(1, environment | {"MASTER_PORT": "65535"}, everything, of=2)
-    assert isinstance(error, WirespeedError) and "write a number from 1 to 65534" in str(error)
+@pytest.mark.parametrize(
+    ("without", "changes", "says"),
+    [
+        ("", {"WIRESPEED_PORT": "99999"}, "write a number from 1 to 65535"),
+        # No port is after 65535.
+        ("WIRESPEED_PORT", {"MASTER_PORT": "65535"}, "write a number from 1 to 65534"),
+        # Without a secret nothing but loopback is listened on.
+        (
+            "WIRESPEED_SECRET_FILE",
+            {"MASTER_ADDR": "node17", "LOCAL_WORLD_SIZE": "1"},
+            "ranks on several hosts need a secret",
+        ),
+    ],
+)
+def test_what_a_user_can_get_wrong(
+    environment: Environment, without: str, changes: Environment, says: str
+) -> None:
+    """Protects users from a stack trace, and the network's other users' machines."""
+    environment.pop(without, None)
+    (error,) = ranks(1, environment | changes, everything, of=2)
+    assert isinstance(error, WirespeedError) and says in str(error) and "\n" not in str(error)
 
 
 def test_a_rank_beyond_the_job_is_one_line(environment: Environment) -> None:
@@ -323,16 +292,14 @@ def test_the_secret_of_a_job_that_was_killed_is_replaced(own: Environment) -> No
     """Protects the next job on that port: its ranks may read the old file before rank 0 comes."""
     stale = rendezvous.meeting(own, LaunchedRank("torchrun", 1, 3, 1)).file
     private_folder.make(stale.parent)
-    stale.write_text("what the killed job has left")
-    stale.chmod(0o600)
+    secret_in(stale, "what the killed job has left")
 
     def one(rank: int) -> int:
         time.sleep(0.0 if rank else 0.3)
-        with closing(SocketWorld(LaunchedRank("torchrun", rank, 3, rank), own)) as world:
+        with closing(SocketWorld(place(rank, 3), own)) as world:
             return world.neighbours()
 
-    with ThreadPoolExecutor(3) as threads:
-        assert list(threads.map(one, range(3))) == [3, 3, 3]
+    assert at_once(3, one) == [3, 3, 3]
 
 
 def test_a_name_that_is_taken_in_the_folder_of_secrets(own: Environment) -> None:

@@ -14,30 +14,21 @@ from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
 import pytest
+from support.socket_ranks import environment_in, place, secret_in
 
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.launchers import LaunchedRank
 from wirespeed.rank.join import handshake, socket_world
 from wirespeed.rank.join.handshake import Claim, Listener, connect
 from wirespeed.rank.join.socket_world import SocketWorld
-
-SECRET = b"sixteen random characters"
 
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
     """A job whose ranks wait for less time than the strangers would like to take."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    secret = tmp_path / "secret"
-    secret.write_bytes(SECRET)
-    secret.chmod(0o600)
-    return {
-        "MASTER_ADDR": "127.0.0.1",
-        "WIRESPEED_PORT": str(port),
-        "WIRESPEED_SECRET_FILE": str(secret),
-        "WIRESPEED_RENDEZVOUS_TIMEOUT": "15",
-    }
+    return environment_in(tmp_path, timeout=15)
+
+
+KEY = b"sixteen random characters"
 
 
 def called(environment: dict[str, str]) -> socket.socket:
@@ -51,7 +42,7 @@ def called(environment: dict[str, str]) -> socket.socket:
 def world(
     rank: int, size: int, environment: dict[str, str], say: Callable[[str], None] | None = None
 ) -> SocketWorld:
-    return SocketWorld(LaunchedRank("torchrun", rank, size, rank), environment, say)
+    return SocketWorld(place(rank, size), environment, say)
 
 
 def test_strangers_keep_no_rank_waiting(environment: dict[str, str]) -> None:
@@ -92,9 +83,7 @@ def test_what_happened_is_named(
     """Protects users from a search for a wrong secret where something else went wrong, and from silence."""
     monkeypatch.setattr(socket_world, "_WORD", 1.0)
     said: list[str] = []
-    other = tmp_path / "other"
-    other.write_text("not the characters of the job")
-    other.chmod(0o600)
+    other = secret_in(tmp_path / "other", "not the characters of the job")
     quick = environment | {"WIRESPEED_RENDEZVOUS_TIMEOUT": "3"}
     with ThreadPoolExecutor(1) as threads, ExitStack() as strangers:
         first = threads.submit(world, 0, 4, quick, said.append)
@@ -149,7 +138,7 @@ def test_a_low_limit_of_files(most: int, says: str, environment: dict[str, str])
 
 @pytest.fixture
 def listener() -> Iterator[Listener]:
-    with closing(Listener("127.0.0.1", 0, SECRET, 3)) as listens:
+    with closing(Listener("127.0.0.1", 0, KEY, 3)) as listens:
         yield listens
 
 
@@ -161,7 +150,7 @@ def test_no_more_strangers_than_a_bound(listener: Listener, monkeypatch: pytest.
             strangers.enter_context(socket.create_connection(("127.0.0.1", listener.port)))
         most = []
         until = time.monotonic() + 60
-        rank = threads.submit(connect, ["127.0.0.1"], listener.port, SECRET, until, Claim("join", 1, 3, 4))
+        rank = threads.submit(connect, ["127.0.0.1"], listener.port, KEY, until, Claim("join", 1, 3, 4))
         while (came := listener.accept(time.monotonic() + 0.05)) is None:
             most.append(len(listener._newcomers))
             assert time.monotonic() < until
@@ -175,8 +164,8 @@ def test_whom_a_rank_is_for_is_part_of_the_proof(listener: Listener) -> None:
     with ThreadPoolExecutor(1) as threads:
         came = threads.submit(listener.accept, time.monotonic() + 3)
         with pytest.raises(WirespeedError, match="does not answer as rank 4 does"):
-            connect(["127.0.0.1"], listener.port, SECRET, time.monotonic() + 1, Claim("join", 1, 4, 5))
-        connect(["127.0.0.1"], listener.port, SECRET, time.monotonic() + 30, Claim("join", 2, 3, 5)).close()
+            connect(["127.0.0.1"], listener.port, KEY, time.monotonic() + 1, Claim("join", 1, 4, 5))
+        connect(["127.0.0.1"], listener.port, KEY, time.monotonic() + 30, Claim("join", 2, 3, 5)).close()
         found = came.result()
         assert found and found[0] == Claim("join", 2, 3, 5)
         found[1].close()
@@ -207,7 +196,7 @@ def test_a_false_listener_is_no_rank(answers: str) -> None:
         port = false.getsockname()[1]
         try:
             with pytest.raises(WirespeedError, match="does not answer as rank 0 does: another program"):
-                connect(["127.0.0.1"], port, SECRET, time.monotonic() + 2, Claim("join", 1, 0, 2))
+                connect(["127.0.0.1"], port, KEY, time.monotonic() + 2, Claim("join", 1, 0, 2))
         finally:
             false.shutdown(socket.SHUT_RDWR)
             done.result()

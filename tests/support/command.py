@@ -103,31 +103,6 @@ def wirespeed(
     return Done(done.returncode, done.stdout, done.stderr, read(out) if out else [])
 
 
-@dataclass
-class Measure:
-    """Runs wirespeed with its results in the file `out`."""
-
-    out: Path
-
-    def __call__(
-        self,
-        *words: str | Path,
-        mpi: InstalledMpi | None = None,
-        hosts: Hosts | None = None,
-        before: tuple[str, ...] = (),
-        environment: dict[str, str] | None = None,
-    ) -> Done:
-        """`words`: each str is one word or several. `mpi`: by this MPI; `hosts`: ranks on each of them."""
-        command = [word for one in words for word in (one.split() if isinstance(one, str) else [str(one)])]
-        variables = environment or {}
-        if mpi:
-            command += ["--mpi", str(mpi.mpiexec)]
-        if hosts:
-            command += ["--hosts", hosts.names]
-            before, variables = hosts["n1"].enter(), hosts.environment | variables
-        return wirespeed(*command, out=self.out, before=before, environment=variables)
-
-
 def disturbed(
     *arguments: str | Path,
     out: Path,
@@ -157,6 +132,53 @@ def disturbed(
             process.kill()
             raise
     return Done(process.returncode, printed, errors, read(out))
+
+
+@dataclass
+class Measure:
+    """Runs wirespeed with its results in the file `out`.
+
+    Of `words` each str is one word or several. `mpi`: by this MPI; `inside`: in two ranks of its launcher;
+    `hosts`: with ranks on each of them.
+    """
+
+    out: Path
+
+    def __call__(self, *words: str | Path, **how: Any) -> Done:
+        command, known = self._told(words, **how)
+        return wirespeed(*command, out=self.out, **known)
+
+    def disturbed(
+        self,
+        *words: str | Path,
+        when: Callable[[list[Record]], bool],
+        act: Callable[[subprocess.Popen[str]], None],
+        **how: Any,
+    ) -> Done:
+        """Calls `act` once, as soon as `when` likes the records written so far."""
+        command, known = self._told(words, **how)
+        return disturbed(*command, out=self.out, when=when, act=act, **known)
+
+    def _told(
+        self,
+        words: Sequence[str | Path],
+        *,
+        mpi: InstalledMpi | None = None,
+        inside: InstalledMpi | None = None,
+        hosts: Hosts | None = None,
+        before: tuple[str, ...] = (),
+        environment: dict[str, str] | None = None,
+    ) -> tuple[list[str], dict[str, Any]]:
+        command = [word for one in words for word in (one.split() if isinstance(one, str) else [str(one)])]
+        variables = environment or {}
+        if mpi:
+            command += ["--mpi", str(mpi.mpiexec)]
+        if inside:
+            before, variables = tuple(inside.command(2)), inside.variables | variables
+        if hosts:
+            command += ["--hosts", hosts.names]
+            before, variables = hosts["n1"].enter(), hosts.environment | variables
+        return command, {"before": before, "environment": variables}
 
 
 def whole_lines(file: Path) -> list[Record]:

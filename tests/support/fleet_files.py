@@ -143,3 +143,11 @@ def _records(
     entry = {"kind": "entry", "run": name, "step": 0, "pattern": "pingpong", "path": "host", "bytes": 8}
     yield {**entry, "seconds": times, "at": moment, **more}
     yield {"kind": "end", "run": name, "status": "complete"}
+
+
+SLOW = "n05"
+"""The slow node of `slow`."""
+
+
+def slow(_: int, one: str, other: str) -> float:
+    return 1.15 if SLOW in (one, other) else 1.0

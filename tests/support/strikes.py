@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from support.command import PATIENCE as COMMAND_PATIENCE
-from support.command import Record, ranks_of, whole_lines
+from support.command import Done, Measure, Record, ranks_of, whole_lines
 
 from wirespeed.job.status_page import own_folder, read_page
 
@@ -48,14 +50,36 @@ def strike(
     return act
 
 
-def wait_for_turns(out: Path, size: int, turns: int = 2) -> None:
-    """Returns when rank 0's status page has shown that the size had so many turns."""
-    page, seen, before = _page(whole_lines(out), 0), 0, None
+def struck(
+    measure: Measure,
+    *words: str | Path,
+    number: int,
+    rank: int = 1,
+    figures: int = 1,
+    delay: float = 0.1,
+    rounds: int = 0,
+    **how: Any,
+) -> Done:
+    """A run whose rank gets the signal after so many figures; see `strike` and Measure."""
+    act = strike(measure.out, rank, number, delay, rounds)
+    return measure.disturbed(*words, when=after(figures), act=act, **how)
+
+
+def is_struck(failure: Record, number: int, rank: int = 1) -> None:
+    """The failure is that of a rank that has got the signal."""
+    what = "death" if number == signal.SIGKILL else "hang"
+    assert (failure["what"], failure["rank"]) == (what, rank), failure["text"]
+
+
+def wait_for_turns(out: Path, sizes: Sequence[int], turns: int = 2) -> None:
+    """Returns when rank 0's status page has shown that each of the sizes had so many turns."""
+    page, seen, before = _page(whole_lines(out), 0), dict.fromkeys(sizes, 0), None
     deadline = time.monotonic() + COMMAND_PATIENCE
-    while seen < turns:
-        assert time.monotonic() < deadline, f"{size} B had {seen} turns"
+    while min(seen.values()) < turns:
+        assert time.monotonic() < deadline, seen
         now = state.bytes if (state := read_page(page)) else None
-        seen += now == size != before
+        if now in seen and now != before:
+            seen[now] += 1
         before = now
         time.sleep(0.001)
 
