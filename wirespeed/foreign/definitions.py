@@ -19,6 +19,7 @@ _RATES = {
         "exchange",
         "both",
     ): "two messages out and two in, so both directions: halve it for one direction",
+    ("groups", "both"): "what one group sends and receives, so both directions: halve it for one direction",
     ("local-copy", "one"): "each byte copied counts once, though it is read and written",
     ("local-copy", "both"): "bytes read and bytes written together",
     ("copy", "both"): "the sum of both directions: halve it for one direction",
