@@ -51,53 +51,54 @@ class _Making:
     def add(self, curve: Curve) -> None:
         self.tools[curve.tool] = curve.version
         spoilt = any("no figure of this table" in found.seen for found in impossible(curve))
-        for point in _of_each_size(curve):
-            if point.bytes < 0:
-                self.sizeless += 1
-            else:
-                self._add(curve, point, spoilt=spoilt)
-
-    def _add(self, curve: Curve, point: Point, *, spoilt: bool) -> None:
-        pattern, path = pattern_of(curve), path_of(curve, in_place=bool(point.in_place))
+        pattern = pattern_of(curve)
         ranks = curve.ranks or (1 if pattern == "copy" else 2)
-        run = self._run(pattern, ranks)
-        key = (pattern, ranks, path, point.bytes)
-        self.launches[key] += 1
-        launch = self.launches[key]
-        records = self.runs.setdefault((pattern, ranks), [])
-        if is_wrong(point):
-            text = f"line {point.line} says so ({point.wrong:.3g}), so that its figure is none"
-            wrong = Failure(run=run, launch=launch, path=path, bytes=point.bytes, what="mismatch", text=text)
-            records.append(wrong)
-            return
-        seconds, amount = _figure(curve, point)
-        if seconds is None or seconds <= SHORTEST:
-            return
-        why = why_impossible(curve, point) or ("most figures of its table are impossible" * spoilt)
-        records.append(
-            Entry(
-                run=run,
-                launch=launch,
-                pattern=pattern,
-                path=path,
-                memory=_memory(curve),
-                bytes=point.bytes,
-                definition=entry_definition(curve),
-                timed=entry_definition(curve).partition(":")[0],
-                bandwidth_bytes=amount,
-                times=Times(median=seconds, min=point.t_min, max=point.t_max),
-                samples=1,
-                iterations=point.repetitions or 0,
-                stopped="fixed",
-                details={
-                    OPERATION: curve.operation or curve.name,
-                    COUNTS: _counts(curve),
-                    MEMORY_OF: _ends(curve),
-                    IN_PLACE: "yes" if point.in_place else "no",
-                },
-                impossible=[_contradiction(point, seconds, amount, why)] if why else [],
+        run, definition, memory = self._run(pattern, ranks), entry_definition(curve), _memory(curve)
+        details = {OPERATION: curve.operation or curve.name, COUNTS: _counts(curve), MEMORY_OF: _ends(curve)}
+        # In place or not: path, details.
+        ways = {
+            way: (path_of(curve, in_place=way), details | {IN_PLACE: "yes" if way else "no"})
+            for way in (False, True)
+        }
+        points = list(_of_each_size(curve))
+        sized = [point for point in points if point.bytes >= 0]
+        self.sizeless += len(points) - len(sized)
+        records = self.runs.setdefault((pattern, ranks), []) if sized else []
+        for point in sized:
+            path, about = ways[bool(point.in_place)]
+            key = (pattern, ranks, path, point.bytes)
+            self.launches[key] += 1
+            launch = self.launches[key]
+            if is_wrong(point):
+                text = f"line {point.line} says so ({point.wrong:.3g}), so that its figure is none"
+                wrong = Failure(
+                    run=run, launch=launch, path=path, bytes=point.bytes, what="mismatch", text=text
+                )
+                records.append(wrong)
+                continue
+            seconds, amount = _figure(curve, point)
+            if seconds is None or seconds <= SHORTEST:
+                continue
+            why = why_impossible(curve, point) or ("most figures of its table are impossible" * spoilt)
+            records.append(
+                Entry(
+                    run=run,
+                    launch=launch,
+                    pattern=pattern,
+                    path=path,
+                    memory=memory,
+                    bytes=point.bytes,
+                    definition=definition,
+                    timed=definition.partition(":")[0],
+                    bandwidth_bytes=amount,
+                    times=Times(median=seconds, min=point.t_min, max=point.t_max),
+                    samples=1,
+                    iterations=point.repetitions or 0,
+                    stopped="fixed",
+                    details=about,
+                    impossible=[_contradiction(point, seconds, amount, why)] if why else [],
+                )
             )
-        )
 
     def _run(self, pattern: str, ranks: int) -> str:
         return hashlib.sha256(f"{self.file} {pattern} {ranks}".encode()).hexdigest()[:12]
@@ -128,6 +129,8 @@ class _Making:
             found.records.append(End(run=run, status="complete", entries=len(made)))
         if self.sizeless:
             found.warnings.append(f"{counted(self.sizeless, 'figure')} without a size left out")
+        if self.log.left_out:
+            found.warnings.append(str(self.log.left_out))
         return found
 
 

@@ -7,15 +7,15 @@ from collections.abc import Set
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from wirespeed.foreign.shapes import Curve, FailingLine, Log, Point, Transport
+from wirespeed.foreign.shapes import Curve, FailingLine, LeftOut, Log, Point, Transport
 
 MOST = 10_000
 """Failures, unknown lines, commands and settings that are kept."""
 MOST_VALUES = 4
 """Different values of a setting that are kept."""
 MOST_TRANSPORTS = 200_000
-MOST_CURVES = 100_000
-"""Tables that are kept; each pair of a matrix is one."""
+MOST_ROWS = 100_000
+"""Rows from which on no further table is kept; one that is open then gets as many once more."""
 
 
 @dataclass
@@ -34,6 +34,18 @@ class Found:
     commands: list[tuple[int, str]] = field(default_factory=list)
     command: str = ""
     """The last command line; ranks print what it starts."""
+    rows: int = 0
+    """Rows that are kept; each pair of a matrix is one."""
+    kept_tables: int = 0
+    """Open tables whose rows are kept."""
+    left_rows: int = 0
+    """Rows that are left out, each line of a matrix as one."""
+    left_from: int = 0
+    """The first of them."""
+    full: bool = False
+    """Are no further rows kept?"""
+    events: int = 0
+    """Tables that were opened, and lines of figures that were taken."""
 
     def setting(self, name: str, value: str) -> None:
         if len(self.settings) < MOST:
@@ -56,16 +68,31 @@ class Found:
         if len(self.failures) < MOST:
             self.failures.append(FailingLine(kind, " ".join(text.split()), line))
 
-    def curve(self, made: Curve) -> None:
-        if not self.is_full(made.points[0].line):
-            self.curves.append(made)
+    def table(self) -> bool:
+        """A table begins; are its rows to be kept?"""
+        self.events += 1
+        kept = self.rows < MOST_ROWS
+        self.kept_tables += kept
+        return kept
 
-    def is_full(self, line: int) -> bool:
-        """Is a table in this line one too many? Then it is named."""
-        full = len(self.curves) >= MOST_CURVES
-        if full and len(self.unknown) < MOST:
-            self.unknown.append((line, f"more than {MOST_CURVES} tables: this one is left out"))
-        return full
+    def table_ends(self) -> None:
+        """One whose rows were kept."""
+        self.kept_tables -= 1
+        self.full = self.rows >= MOST_ROWS and not self.kept_tables
+
+    def has_room(self, rows: int, line: int, *, kept: bool) -> bool:
+        """Are the rows of this line kept, of a table that is `kept`? If not, they are counted."""
+        self.events += 1
+        if self.rows < MOST_ROWS or (kept and self.rows < 2 * MOST_ROWS):
+            self.rows += rows
+            return True
+        self.full = self.rows >= 2 * MOST_ROWS or not self.kept_tables
+        self.leave_out(line)
+        return False
+
+    def leave_out(self, line: int) -> None:
+        self.left_from = self.left_from or line
+        self.left_rows += 1
 
     def log(self) -> Log:
         return Log(
@@ -78,6 +105,7 @@ class Found:
             tuple(self.unknown),
             tuple(self.commands),
             self.values,
+            LeftOut(self.left_rows, self.left_from) if self.left_rows else None,
         )
 
 
@@ -128,6 +156,8 @@ class Reader(ABC):
         self.curve: Curve | None = None
         """Of the open table, without its points."""
         self.points: list[Point] = []
+        self.kept = False
+        """Are its rows kept?"""
 
     @abstractmethod
     def take(self, text: str, line: int) -> bool:
@@ -143,11 +173,20 @@ class Reader(ABC):
         self.stream.opened(self)
         self.curve, self.stream.caption = curve, ""
         self.stream.open.append(self)
+        self.kept = self.found.table()
+
+    def add(self, line: int, *rows: Point) -> bool:
+        """Rows of the open table that stand in this line; is there any?"""
+        if rows and self.found.has_room(len(rows), line, kept=self.kept):
+            self.points += rows
+        return bool(rows)
 
     def close(self) -> None:
         """Ends the open table."""
         if self.curve is not None and self.points:
-            self.found.curve(replace(self.curve, points=tuple(self.points)))
+            self.found.curves.append(replace(self.curve, points=tuple(self.points)))
         if self.curve is not None:
             self.stream.open.remove(self)
-        self.curve, self.points = None, []
+        if self.kept:
+            self.found.table_ends()
+        self.curve, self.points, self.kept = None, [], False

@@ -54,12 +54,12 @@ class MatrixReader(Reader):
                 self.devices = [int(word) for word in head[1].split()][:_MOST]
                 return True
             return False
-        if self.found.is_full(line):
-            return True
         commas = "," in text
         values = [None if token == "N/A" else number(token, commas=commas) for token in tokens[1:]]
         if any(value is None and token != "N/A" for value, token in zip(values, tokens[1:], strict=True)):
             return False
+        if not self.found.has_room(len(values), line, kept=self.kept):
+            return True
         for device, value in zip(self.devices, values, strict=True):
             if value is not None and value >= 0:
                 self._add(int(tokens[0]), device, value, line)
@@ -72,7 +72,7 @@ class MatrixReader(Reader):
         local = matrix.rows == matrix.columns and row == column
         seconds, rate = (value * matrix.factor, None) if matrix.times else (None, value * matrix.factor)
         pair = f"{matrix.rows}{row} {matrix.columns}{column}"
-        self.found.curve(
+        self.found.curves.append(
             Curve(
                 curve.tool,
                 curve.version,

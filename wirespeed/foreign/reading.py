@@ -24,6 +24,7 @@ _LOOKS_LIKE_FIGURES = re.compile(
 )
 _RULES = ("--", "==", "##", "+-", "**")
 """Beginnings of lines that only divide."""
+_NO_DIGITS = FIGURES.translate(None, b"0123456789") + b"\r"
 _PACKED = '{"log":'
 _NO_WORDS: Set[str] = frozenset()
 _MOST_JSON = 16 << 20
@@ -46,12 +47,20 @@ def read(lines: Iterable[bytes]) -> Log:
     collects = gc.isenabled()
     gc.disable()  # nothing that is made here refers in circles
     try:
+        found, known = reading.found, reading.known
         for number, line in enumerate(lines, 1):
             rest = line.translate(None, FIGURES)
+            if found.full and rest in known and not reading.depth:
+                if known[rest] and line.strip(_NO_DIGITS):
+                    found.leave_out(number)
+                continue
+            events, left = found.events, found.rows + found.left_rows
             if (not rest or (rest == b"\r" and line.endswith(b"\r\n"))) and len(line) < LONGEST:
                 reading.take_figures(line.decode().rstrip(), number)
             else:
                 reading.take(clean(line), number)
+            if found.events != events and len(known) < MOST:
+                known[rest] = found.rows + found.left_rows != left
     finally:
         reading.end()
         if collects:
@@ -75,6 +84,8 @@ class _Reading:
         self.found = Found()
         self.streams: dict[str, LogStream] = {}
         self.words = frozenset(_index())
+        self.known: dict[bytes, bool] = {}
+        """Lines that open a table (False) or hold rows (True), without FIGURES."""
         self.json: list[str] = []
         self.depth = self.json_line = self.json_length = 0
 

@@ -11,6 +11,7 @@ from typing import Any
 from wirespeed.judge.given import Curve as Curve
 from wirespeed.judge.given import Finding as Finding
 from wirespeed.judge.given import Point as Point
+from wirespeed.units import counted
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,22 @@ class Transport:
 
 
 @dataclass(frozen=True)
+class LeftOut:
+    """Rows of figures that are not kept, as there are too many."""
+
+    rows: int
+    """Each line of a matrix is one."""
+    since: int
+    """Line of the first one."""
+
+    def __str__(self) -> str:
+        return (
+            f"from line {self.since} on, {counted(self.rows, 'row')} of figures left out: too many to read "
+            "at once; cut the text into parts"
+        )
+
+
+@dataclass(frozen=True)
 class Log:
     """All that a text says."""
 
@@ -58,6 +75,7 @@ class Log:
     """(line, text) of command lines."""
     values: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """All values of a setting that the text sets several times; `settings` has the last one."""
+    left_out: LeftOut | None = None
 
     def __bool__(self) -> bool:
         """Was anything understood?"""

@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise, product
+from itertools import pairwise
 
 from wirespeed.judge.spreads import LEAST_RANGE, LEAST_RANGE_OF_A_SIZE, REACH, Spread
+from wirespeed.statistics.differences import median_difference
 from wirespeed.statistics.samples import median
 from wirespeed.statistics.student import (
     KNOWN,
@@ -237,7 +238,8 @@ def odd_launches(logs: Sequence[float], side: int, usual: float) -> list[OddLaun
     """
     if len(logs) < _FEWEST_FOR_ODD:
         return []
-    at = max(range(len(logs)), key=lambda one: abs(logs[one] - median(logs)))
+    centre = median(logs)
+    at = max(range(len(logs)), key=lambda one: abs(logs[one] - centre))
     others = sorted([*logs[:at], *logs[at + 1 :]])
     away = logs[at] - median(others)
     if abs(away) <= max(math.log(LEAST_RANGE), REACH * usual, 2 * (others[-1] - others[0])):
@@ -342,12 +344,12 @@ def change(old: Sequence[LaunchMedian], new: Sequence[LaunchMedian], prior: Prio
 def _tested(old: _Timed, new: _Timed, within: Sequence[float], prior: Prior, least_range: float) -> Change:
     """`within`: of both sides, the variance of one launch that is known, at least.
 
-    The ratio is the median of those of all pairs of an old and a new launch (Hodges and Lehmann 1963,
-    doi:10.1214/aoms/1177704172); Student's t tells how sure it is.
+    The ratio is the median of those of all pairs of an old and a new launch; Student's t tells how sure it
+    is.
     """
     olds, news = ([log for _, log in side] for side in (old, new))
     counts = len(old), len(new)
-    difference = median(later - earlier for earlier, later in product(olds, news))
+    difference = median_difference(olds, news)
     floors = [max(variance, MIN_SPREAD**2) for variance in within]
     least, launches = max(floors), 1 / counts[0] + 1 / counts[1]
     seen = [

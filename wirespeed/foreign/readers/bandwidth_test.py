@@ -58,8 +58,7 @@ class BandwidthTest(Reader):
             return False
         if (size := count(values[0])) is None:
             return False
-        self.points.append(Point(size, None, values[1] * self.factor, line=line))
-        return True
+        return self.add(line, Point(size, None, values[1] * self.factor, line=line))
 
     factor = 0.0
     begun = False

@@ -117,8 +117,7 @@ class CsvColumns(Reader):
         rate = None if rate is None else rate * self.factors[2]
         if rate == math.inf:
             return False
-        self.points.append(Point(whole, time, rate, None, None, None, None, None, repetitions, line=line))
-        return True
+        return self.add(line, Point(whole, time, rate, None, None, None, None, None, repetitions, line=line))
 
 
 def _exact(factor: float) -> str:

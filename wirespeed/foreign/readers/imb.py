@@ -115,7 +115,8 @@ class Imb(Reader):
         rate = cells.get("mbytes/sec")
         if time is None and rate is None:
             return False
-        self.points.append(
+        return self.add(
+            line,
             Point(
                 size,
                 None if time is None else time / 1e6,
@@ -125,9 +126,8 @@ class Imb(Reader):
                 repetitions=times if "#repetitions" in cells else None,
                 wrong=cells.get("defects"),
                 line=line,
-            )
+            ),
         )
-        return True
 
     def close(self) -> None:
         if self.curve is not None and self.points:

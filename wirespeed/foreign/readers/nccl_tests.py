@@ -145,8 +145,7 @@ class NcclTests(Reader):
             if point is None:
                 break
             made.append(point)
-        self.points += made
-        return bool(made)
+        return self.add(line, *made)
 
     def _point(
         self, size: int, cells: dict[str, str], names: list[str], line: int, *, in_place: bool, commas: bool
@@ -205,7 +204,8 @@ class NcclTests(Reader):
             name, sign, text = str(word).partition("=")
             if sign and name.startswith(("NCCL_", "RCCL_", "UCX_", "CUDA_VISIBLE", "OMPI_MCA_")):
                 self.found.setting(name, text)
-        self.labels, self.rows, self.points = ["root"], [], points
+        self.labels, self.rows = ["root"], []
+        self.add(line, *points)
         self.close()
         return True
 

@@ -62,14 +62,15 @@ class Nixlbench(Reader):
         if size is None or batch is None or rate is None:
             return False
         made = Point(size, None if latency is None else latency / 1e6, rate * 1e9, line=line)
-        self.batches.setdefault(batch, []).append(made)
+        if self.found.has_room(1, line, kept=self.kept):
+            self.batches.setdefault(batch, []).append(made)
         return True
 
     def close(self) -> None:
         if self.curve is not None:
             for batch, points in self.batches.items():
                 placement = f"batches of {batch}"
-                self.found.curve(replace(self.curve, points=tuple(points), placement=placement))
+                self.found.curves.append(replace(self.curve, points=tuple(points), placement=placement))
         self.batches = {}
         super().close()
 

@@ -140,6 +140,8 @@ class Nvbandwidth(MatrixReader):
         self._begin(title)
         for row, cells in enumerate(one["bandwidth_matrix"]):
             self.devices = list(range(len(cells))) if isinstance(cells, list) else []
+            if not self.found.has_room(len(self.devices), line, kept=self.kept):
+                continue
             for column in self.devices:
                 value = cells[column]
                 figure = number(value) if isinstance(value, str) else None

@@ -138,8 +138,7 @@ class Osu(Reader):
                 return False
             else:
                 cells[_FIELDS["wrong"]] = {"pass": 0.0, "fail": 1.0}.get(tokens[at].lower())
-        self.points.append(Point._make(cells))
-        return True
+        return self.add(line, Point._make(cells))
 
     def _set_columns(self, columns: list[str]) -> None:
         self.columns = columns

@@ -134,8 +134,7 @@ class Perftest(Reader):
             if seconds is None:
                 return False
             made = Point(size, seconds / 1e6, repetitions=iterations, line=line)
-        self.points.append(made)
-        return True
+        return self.add(line, made)
 
     def take_json(self, value: Any, line: int) -> bool:
         if not isinstance(value, dict) or not isinstance(value.get("results"), dict):
@@ -159,7 +158,8 @@ class Perftest(Reader):
         self._open("bandwidth", _WORDS[unit])
         high = peak * factor if isinstance(peak, int | float) and 0 < peak < 1e12 else None
         times = rows.get("n_iterations")
-        self.points = [
+        self.add(
+            line,
             Point(
                 size,
                 None,
@@ -168,8 +168,8 @@ class Perftest(Reader):
                 average * factor,
                 repetitions=times if isinstance(times, int) else None,
                 line=line,
-            )
-        ]
+            ),
+        )
         self.close()
         return True
 

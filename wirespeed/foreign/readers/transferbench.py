@@ -76,7 +76,7 @@ class TransferBench(Reader):
             return False
         if self.matrix.direction == "both" and row[2] != "<->":
             return True  # one direction of both at once: their sum stands in the row below
-        if self.found.is_full(line):
+        if not self.found.has_room(len(values), line, kept=False):
             return True
         for name, value in zip(self.columns, values, strict=True):
             if value is not None and value >= 0:
@@ -86,7 +86,7 @@ class TransferBench(Reader):
     def _add(self, curve: Curve, sender: str, receiver: str, value: float, size: int, line: int) -> None:
         local = sender == receiver
         ends = "D" if sender.startswith("GPU") else "H", "D" if receiver.startswith("GPU") else "H"
-        self.found.curve(
+        self.found.curves.append(
             Curve(
                 curve.tool,
                 curve.version,
@@ -112,7 +112,8 @@ class TransferBench(Reader):
         curve = Curve(
             "TransferBench", self.version, "copy", name, unit_words="GB = 1e9 B", placement=found[5][:60]
         )
-        self._add(curve, names[0], names[-1], float(found[2]), int(found[4]), line)
+        if self.found.has_room(1, line, kept=False):
+            self._add(curve, names[0], names[-1], float(found[2]), int(found[4]), line)
 
 
 def _place(name: str) -> str:

@@ -139,8 +139,7 @@ class UcxPerftest(Reader):
             made = Point(
                 size, None, now, average=now, overall=mean * self.factor, repetitions=iterations, line=line
             )
-        self.points.append(made)
-        return True
+        return self.add(line, made)
 
     def close(self) -> None:
         if self.curve is not None and self.points and all(point.bytes < 0 for point in self.points):

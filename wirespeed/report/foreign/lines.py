@@ -46,7 +46,9 @@ def _ends(curve: Curve) -> str:
 
 
 def about(log: Log) -> Iterator[str]:
-    """Versions, settings, transports."""
+    """What was not read, versions, settings, transports."""
+    if log.left_out:
+        yield f"{log.left_out}"
     if log.versions:
         words = [f"{name} {', '.join(versions[:3])}" for name, versions in log.versions.items()]
         yield f"versions: {', '.join(words[:8])}"
@@ -307,7 +309,7 @@ def findings(explanation: Explanation) -> list[list[str]]:
 def ending(explanation: Explanation) -> Iterator[str]:
     """That nothing was found, lines that were not understood, and what would tell more."""
     if not explanation.findings and (explanation.curves or explanation.told_of_wires):
-        yield "findings: none"
+        yield "findings: none" + " in what was read" * bool(explanation.log.left_out)
     if explanation.log.unknown:
         line, text = explanation.log.unknown[0]
         more = f" and {len(explanation.log.unknown) - 1} more" if len(explanation.log.unknown) > 1 else ""
