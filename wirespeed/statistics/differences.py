@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
-from wirespeed.statistics.samples import middle
+from wirespeed.statistics.samples import median
 
 MOST_SORTED = 100_000
 """Pairs whose differences are sorted, which takes tens of milliseconds."""
@@ -19,7 +19,7 @@ def median_difference(old: Sequence[float], new: Sequence[float]) -> float:
     """
     pairs = len(old) * len(new)
     if pairs <= MOST_SORTED:
-        return middle(sorted(later - earlier for earlier, later in product(old, new)))
+        return median(later - earlier for earlier, later in product(old, new))
     import numpy as np  # takes a tenth of a second to load
 
     earlier, later = np.sort(np.asarray(old)), np.sort(np.asarray(new))

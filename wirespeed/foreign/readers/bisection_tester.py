@@ -50,6 +50,8 @@ class BisectionTester(Reader):
         return True
 
     def _add(self, name: str, point: Point) -> None:
+        if not self.found.has_room(1, point.line, kept=False):
+            return
         curve = Curve(
             "Bisection Bandwidth Tester",
             operation="groups",
@@ -65,7 +67,7 @@ class BisectionTester(Reader):
             if replace(known, points=()) == curve and point.bytes > known.points[-1].bytes:
                 curves[at] = replace(known, points=(*known.points, point))
                 return
-        self.found.curve(replace(curve, points=(point,)))
+        curves.append(replace(curve, points=(point,)))
 
 
 READER = BisectionTester
