@@ -124,7 +124,10 @@ def command(context: click.Context, /, output: str | None, listed: bool, **given
         code: ExitCode = context.invoke(systems.command)
         return code
     wanted = Wanted(**given)
-    print_or_write(script(wanted), output)
+    text = script(wanted)
+    if wanted.setup:
+        _check_shell(wanted.setup)
+    print_or_write(text, output)
     system, _ = _where(wanted)
     if system is None and wanted.gpus_per_node is None:
         warn("the job asks for no GPU: --gpus-per-node N says how many a node has")
@@ -147,7 +150,7 @@ def script(wanted: Wanted) -> str:
         )
     system, batch = _where(wanted)
     if isinstance(pattern, str):
-        return _checked(wanted, write(_alone(wanted, pattern, batch, system), batch, system))
+        return write(_alone(wanted, pattern, batch, system), batch, system)
     plan = _measurement(pattern, wanted.words)
     job = _job(wanted, pattern, plan, system)
     placed = plan.between or plan.hosts or plan.ranks_per_gpu
@@ -157,13 +160,7 @@ def script(wanted: Wanted) -> str:
             job = replace(job, words=(*job.words, "--between", ",".join(map(str, gpus))))
             # Once more, as the ranks will read it.
             _measurement(pattern, job.words)
-    return _checked(wanted, write_for_kubernetes(job) if batch == "kubernetes" else write(job, batch, system))
-
-
-def _checked(wanted: Wanted, text: str) -> str:
-    if wanted.setup:
-        _check_shell(wanted.setup)
-    return text
+    return write_for_kubernetes(job) if batch == "kubernetes" else write(job, batch, system)
 
 
 def _alone(wanted: Wanted, name: str, batch: str, system: System | None) -> BatchJob:
@@ -177,19 +174,40 @@ def _alone(wanted: Wanted, name: str, batch: str, system: System | None) -> Batc
     asked = cli.get_command(click.Context(cli), name)
     assert asked
     given = asked.make_context(f"wirespeed {name}", list(wanted.words)).params
-    gpus = _gpus(wanted, system)
+    job = _begun(wanted, name, system)
     words = _without(wanted.words, ("--out", "-o"), ())
     # In a container, the MPI in it starts the ranks.
     words += ("--launcher", "mpiexec") if wanted.container and given["launcher"] == "auto" else ()
-    each = wanted.ranks_per_node or max(gpus, 2)
-    return _filled(wanted, name, words, (), each, gpus, given.get("out") or "", choose_ranks=False)
+    each = wanted.ranks_per_node or max(job.gpus_per_node, 2)
+    return replace(job, words=words, ranks_per_node=each, out=given.get("out") or "")
 
 
-def _gpus(wanted: Wanted, system: System | None) -> int:
-    """GPUs of a node: as given, else as the machine is known to have; 0: the job asks for none."""
-    if wanted.gpus_per_node is not None:
-        return wanted.gpus_per_node
-    return system.node.gpus if system else 0
+def _begun(wanted: Wanted, name: str, system: System | None) -> BatchJob:
+    """The job without its words and its ranks.
+
+    GPUs of a node are as given, else as the machine is known to have; 0: the job asks for none.
+    """
+    from wirespeed.systems.scripts import BatchJob
+
+    own = sys.argv[1:] if sys.argv[1:2] == ["script"] else ["script"]
+    known = system.node.gpus if system else 0
+    return BatchJob(
+        pattern=name,
+        words=(),
+        paths=(),
+        out="",
+        nodes=wanted.nodes,
+        ranks_per_node=0,
+        gpus_per_node=known if wanted.gpus_per_node is None else wanted.gpus_per_node,
+        minutes=wanted.time,
+        choose_ranks=False,
+        account=wanted.account or "",
+        queue=wanted.queue or "",
+        setup=wanted.setup or "",
+        command=shlex.join(["wirespeed", *own]),
+        container=wanted.container or "",
+        image=wanted.image or "",
+    )
 
 
 def _check_shell(line: str) -> None:
@@ -275,10 +293,10 @@ def _job(wanted: Wanted, pattern: Pattern, plan: Plan, system: System | None) ->
     from wirespeed.job.path_selection import ALL, select, suited
     from wirespeed.patterns import Shape
 
-    gpus = _gpus(wanted, system)
+    job = _begun(wanted, pattern.name, system)
+    gpus = job.gpus_per_node
     each = _ranks_per_node(wanted, pattern, plan, gpus)
-    refusal = pattern.at(Shape(wanted.nodes * each, dict(plan.options))).refuse()
-    if refusal:
+    if refusal := pattern.at(Shape(wanted.nodes * each, dict(plan.options))).refuse():
         raise WirespeedError(refusal)
     words = plan.paths or ((ALL,) if pattern.kind.one_sided else ())
     paths = select(words, plan.device != "cpu" and gpus > 0, pattern.kind.intra_rank)
@@ -290,49 +308,13 @@ def _job(wanted: Wanted, pattern: Pattern, plan: Plan, system: System | None) ->
     if wanted.nodes > 1 and not pattern.kind.intra_rank:
         paths = _between_nodes(paths, plan.paths)
     words = _without(wanted.words, ("--paths", "--out", "-o", "--ranks"), ("--resume",))
-    names = tuple(path.name for path in paths)
-    return _filled(
-        wanted,
-        pattern.name,
-        words,
-        names,
-        each,
-        gpus,
-        plan.out or "",
-        choose_ranks=pattern.rank_rule.exact is None,
-    )
-
-
-def _filled(
-    wanted: Wanted,
-    name: str,
-    words: tuple[str, ...],
-    paths: tuple[str, ...],
-    each: int,
-    gpus: int,
-    out: str,
-    *,
-    choose_ranks: bool,
-) -> BatchJob:
-    from wirespeed.systems.scripts import BatchJob
-
-    own = sys.argv[1:] if sys.argv[1:2] == ["script"] else ["script"]
-    return BatchJob(
-        pattern=name,
+    return replace(
+        job,
         words=words,
-        paths=paths,
-        out=out,
-        nodes=wanted.nodes,
+        paths=tuple(path.name for path in paths),
         ranks_per_node=each,
-        gpus_per_node=gpus,
-        minutes=wanted.time,
-        choose_ranks=choose_ranks,
-        account=wanted.account or "",
-        queue=wanted.queue or "",
-        setup=wanted.setup or "",
-        command=shlex.join(["wirespeed", *own]),
-        container=wanted.container or "",
-        image=wanted.image or "",
+        out=plan.out or "",
+        choose_ranks=pattern.rank_rule.exact is None,
     )
 
 
