@@ -7,7 +7,7 @@ whether they fit.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
 from typing import Generic, TypeVar
@@ -59,6 +59,8 @@ class Table(Generic[Row]):
     ruled: bool = True
     """Lines stand above the sections."""
     ascii_only: bool = False
+    known: dict[int, list[Text]] = field(default_factory=dict, compare=False, repr=False)
+    """Cells of columns, by their identity: a table that is made narrower has them already."""
 
     @property
     def rows(self) -> list[Row]:
@@ -69,7 +71,10 @@ class Table(Generic[Row]):
     def _cells(self) -> list[list[Text]]:
         """Column by column."""
         rows = self.rows
-        cells = [[column.text(row) for row in rows] for column in self.columns]
+        for column in self.columns:
+            if id(column) not in self.known:
+                self.known[id(column)] = [column.text(row) for row in rows]
+        cells = [self.known[id(column)] for column in self.columns]
         return [[ascii_cell(cell) for cell in column] for column in cells] if self.ascii_only else cells
 
     @cached_property

@@ -15,7 +15,7 @@ MUCH_KEPT = 1.05
 
 def slowest_rank(entry: Entry, how: str) -> TeamFigure | None:
     """The slowest rank that copied ALONE or TOGETHER; None of an impossible figure."""
-    if entry.impossible:
+    if not entry.teams or entry.impossible:
         return None
     teams = (team for team in entry.teams if team.name.endswith(how) and team.seconds > 0)
     return max(teams, key=lambda team: team.seconds, default=None)

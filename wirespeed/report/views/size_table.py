@@ -6,7 +6,7 @@ Of many paths, a column per path: its time at small sizes, and its bandwidth at 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -172,7 +172,7 @@ def _lay_out_many(width: int, run: Run, sizes: Sequence[int]) -> list[Table[_Siz
         Column(f"{domain} data", partial(_fastest, run, domain), group="fastest", left=True, drop=2)
         for domain in run.competing
     ]
-    last = Table([*tables[-1].columns, *speedups, *fastest_ones], sections).fit(width)
+    last = replace(tables[-1], columns=[*tables[-1].columns, *speedups, *fastest_ones]).fit(width)
     if last.width <= width:
         return [*tables[:-1], last]
     unique = {row.size: row for _, rows in sections for row in rows if row.main}
