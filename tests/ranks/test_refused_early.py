@@ -14,7 +14,7 @@ from support.golden import GOLDEN, Golden
 
 def test_refused(golden: Golden, tmp_path: Path) -> None:
     """Protects users from stack traces, and from a run that measures something else: see the transcript."""
-    file = GOLDEN / "commands/refused.transcript"
+    file = GOLDEN / "ranks/refused.transcript"
     # In a process of its own, whose emulated GPUs no other test has declared.
     command = [sys.executable, transcripts.__file__, str(file)]
     environment = {**os.environ, "PYTHONPATH": str(GOLDEN.parent)}
