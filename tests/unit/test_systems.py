@@ -21,6 +21,7 @@ from wirespeed.systems.limits import (
     out_of_group,
     out_of_node,
     staged,
+    staged_out_of_node,
     to_host,
 )
 from wirespeed.systems.model import System
@@ -127,11 +128,20 @@ class TestLimits:
         """An equation that ends in another number than the rate would be a lie in print."""
         system = load(name)
         found = [between_two(system), to_host(system), staged(system), out_of_node(system)]
+        found.append(staged_out_of_node(system))
         found += [out_of_group(system, size) for size in range(1, system.node.gpus)]
         for limit in found:
             if limit is not None:
                 assert re.search(rf"\b{limit.rate / 1e9:.1f}".removesuffix(".0") + " GB/s", limit.equation)
                 assert "://" in limit.source or limit.source.startswith(("NVIDIA", "PCI"))
+
+    def test_staging_across_nodes_takes_three_times(self) -> None:
+        """1/b = 1/b_D2H + 1/b_net + 1/b_H2D, of all of a node's GPUs: the tester reached 19.8 on Summit."""
+        limit = of_figure(load("summit"), "groups", "staged", 6, 48)
+        assert limit and limit.rate == pytest.approx(1e9 / (1 / (6 * 50) + 1 / 23 + 1 / (6 * 50)))
+        assert limit.equation.endswith("6 x 50 GB/s, 23 GB/s and 6 x 50 GB/s = 19.9 GB/s")
+        host = of_figure(load("summit"), "groups", "host", 6, 48)
+        assert host and host.rate == 23e9
 
     @given(st.sampled_from(KNOWN), st.integers(1, 8))
     def test_a_cut_is_as_wide_from_both_sides(self, name: str, size: int) -> None:

@@ -10,6 +10,7 @@ from wirespeed.limits.rates import Ceiling, device_links, pcie
 from wirespeed.systems.model import System
 
 STAGED = "1/b = 1/b_D2H + 1/b_H2D"
+STAGED_OUT = "1/b = 1/b_D2H + 1/b_net + 1/b_H2D"
 
 
 @dataclass(frozen=True)
@@ -121,10 +122,24 @@ def out_of_node(system: System) -> Limit | None:
     return Limit(total, f"{network.nics} adapters x {_gb(network.nic_rate)} = {_gb(total)}", network.source)
 
 
+def staged_out_of_node(system: System) -> Limit | None:
+    """Out of all GPUs of a node into the network through host memory, one after the other."""
+    network, copies = out_of_node(system), _copies(system)
+    if network is None or copies is None:
+        return None
+    gpus = system.node.gpus
+    down, up = (gpus * copy.rate for copy in copies)
+    rate = 1 / (1 / down + 1 / network.rate + 1 / up)
+    parts = f"{gpus} x {_gb(copies[0].rate)}, {_gb(network.rate)} and {gpus} x {_gb(copies[1].rate)}"
+    source = "; ".join(dict.fromkeys((copies[0].source, network.source)))
+    return Limit(rate, f"{STAGED_OUT}: {parts} = {_gb(rate)}", source)
+
+
 def of_figure(system: System, pattern: str, path: str, group: int, ranks: int) -> Limit | None:
     """Limit of a figure, out of one team, that was measured with one rank a GPU; None if not known."""
     if pattern == "groups" and ranks > system.node.gpus:
-        return out_of_node(system) if group == system.node.gpus else None
+        out = staged_out_of_node if path.startswith("staged") else out_of_node
+        return out(system) if group == system.node.gpus else None
     if path.startswith("host"):
         return None
     if pattern == "groups":

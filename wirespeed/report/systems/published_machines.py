@@ -15,7 +15,16 @@ from wirespeed.report.console.console import say
 from wirespeed.report.facts.labels import host, pattern
 from wirespeed.report.facts.markers import MEANINGS, sign
 from wirespeed.results.runs import Run
-from wirespeed.systems.limits import Limit, between_two, of_figure, out_of_group, out_of_node, staged, to_host
+from wirespeed.systems.limits import (
+    Limit,
+    between_two,
+    of_figure,
+    out_of_group,
+    out_of_node,
+    staged,
+    staged_out_of_node,
+    to_host,
+)
 from wirespeed.systems.model import System
 from wirespeed.systems.reference import curves_of, load_curves, of_machines, peaks
 from wirespeed.units import format_rate, format_size
@@ -74,6 +83,7 @@ def limits_of(system: System, group: int | None = None) -> dict[str, Limit | Non
         "CPU-GPU": to_host(system),
         "staged": staged(system),
         "node": out_of_node(system),
+        "staged out": staged_out_of_node(system),
     }
 
 
@@ -147,7 +157,7 @@ def print_systems(
 
     columns = [Column("system", name, left=True), Column("a node", node, gap=3, left=True, drop=2)]
     for head in next(iter(limits.values())):
-        columns.append(Column(head, partial(rate, head), gap=3, drop=head in HOST_COLUMNS))
+        columns.append(Column(head, partial(rate, head), gap=3, drop=HOST_COLUMNS.get(head, 0)))
     console.print(table(columns, list(systems)).fit(console.width), crop=False)
     console.print()
     many = f"{group} GPUs: out of {group} GPUs" if group else "half: out of half of a node's GPUs"
@@ -156,14 +166,15 @@ def print_systems(
         "GB/s = 1e9 bytes per second, one way, at most. a pair: between two GPUs of a node; one GPU: "
         f"out of it to all others of its node; {many} to all others; CPU-GPU: a CPU and a GPU, of PCIe "
         "the payload; staged: GPU to GPU through host memory, one copy after the other; node: into the "
-        "network. -: not published, or it depends on which GPUs",
+        "network; staged out: the same through host memory. -: not published, or it depends on which GPUs",
         "dim",
     )
     if here:
         say(console, f"* this machine, by its own signs ({systems[here].name})", "dim")
 
 
-HOST_COLUMNS = ("CPU-GPU", "staged")
+HOST_COLUMNS = {"CPU-GPU": 1, "staged": 1, "staged out": 3}
+"""What goes on a narrow terminal: the highest number first."""
 
 
 def print_equations(
