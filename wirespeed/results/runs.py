@@ -217,14 +217,9 @@ class Run:
         """Rates of the fastest copies on this path's hosts, in whichever run of the file."""
         hosts, found = {rank.host for rank in self.step(path).ranks}, dict[str, float]()
         for run in self.others if self.head.plan.pattern != "copy" else ():
-            for step in run.steps if run.head.plan.pattern == "copy" else ():
-                ends = step.memory, step.into or step.memory
-                if ends.count("device") == 1 and hosts & {rank.host for rank in step.ranks}:
-                    way = "to_device" if ends[1] == "device" else "to_host"
-                    # Judging them would ask for limits again.
-                    launches = (each for key, each in run._launches.items() if key[0] == step.path)
-                    rates = [entry.rate for each in launches for entry in each.values() if entry.sure]
-                    found[way] = max([found.get(way, 0.0), *rates])
+            for way, places, rate in _copies(run):
+                if hosts & places:
+                    found[way] = max(found.get(way, 0.0), rate)
         return found
 
     @property
@@ -455,6 +450,21 @@ def remembered(
         return found
 
     return answer
+
+
+@remembered
+def _copies(run: Run) -> list[tuple[str, set[str], float]]:
+    """Of each of its paths between host and GPU: way, hosts, highest rate."""
+    found = []
+    for step in run.steps if run.head.plan.pattern == "copy" else ():
+        ends = step.memory, step.into or step.memory
+        if ends.count("device") == 1:
+            # Judging them would ask for limits again.
+            launches = (each for key, each in run._launches.items() if key[0] == step.path)
+            rates = [entry.rate for each in launches for entry in each.values() if entry.sure]
+            way = "to_device" if ends[1] == "device" else "to_host"
+            found.append((way, {rank.host for rank in step.ranks}, max(rates, default=0.0)))
+    return found
 
 
 def collect(records: Iterable[Event]) -> list[Run]:

@@ -14,6 +14,8 @@ from rich.console import Console
 from rich.text import Text
 
 MIN_WIDTH, PIPE_WIDTH = 20, 100
+_HEIGHT = 25
+"""Lines of a console of a given width; rich would ask the system again and again."""
 SIGNS = {"±": "+-", "≈": "=", "─": "-", "—": "-", "│": "|", "µ": "u", "…": "...", "→": "->"}
 SIGNS |= zip("▁▂▃▄▅▆▇█", "_.:-=+*#", strict=True)
 MORE = " ..."
@@ -31,7 +33,8 @@ def make_console(stream: IO[str] | None = None) -> Console:
     others = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
     if ascii_locale(stream):
         stream = cast("IO[str]", AsciiStream(stream))
-    return Console(file=stream, width=width, **PLAIN, _environ=others)
+    height = None if width is None else _HEIGHT
+    return Console(file=stream, width=width, height=height, **PLAIN, _environ=others)
 
 
 class Trial(Console):
@@ -40,14 +43,18 @@ class Trial(Console):
     def __init__(self, width: int, *, ascii_only: bool = False) -> None:
         # Signs that are printed as several letters of ASCII take the room of those.
         text = AsciiStream(io.StringIO()) if ascii_only else io.StringIO()
-        super().__init__(file=cast("IO[str]", text), width=width, **PLAIN, _environ={})
+        super().__init__(file=cast("IO[str]", text), width=width, height=_HEIGHT, **PLAIN, _environ={})
         self.lines = 0
         self._printed: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
 
     def replay(self, console: Console) -> None:
         """Prints the same there."""
         for objects, how in self._printed:
-            console.print(*objects, **how)
+            text = objects[0] if len(objects) == 1 else None
+            if not console.is_terminal and isinstance(text, Text) and text.cell_len <= console.width:
+                console.file.write(f"{text.plain}\n")  # rich would take long to find no style
+            else:
+                console.print(*objects, **how)
 
     def print(self, *objects: Any, **how: Any) -> None:
         """Counts: a table has lines of its own, a text those that it is folded to."""
@@ -117,6 +124,9 @@ def say(
         text = Text(text, style)
     if console.options.ascii_only:
         text = ascii_cell(text)
+    if len(text) <= console.width and text.plain.isascii() and text.plain.isprintable():
+        console.print(text)
+        return
     indent = min(indent, console.width // 3)
     first = text.wrap(console, console.width)[0]
     done = len(first.plain.rstrip())
