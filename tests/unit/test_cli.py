@@ -17,7 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.command import captured
 from support.examples import examples
-from support.fake_run import DEFAULT_OUT, FakeRun, Observer, entry, one_line
+from support.fake_run import DEFAULT_OUT, FakeRun, Observer, one_line
+from support.records import entry
 
 import wirespeed.cli.share
 from wirespeed.cli.commands import cli

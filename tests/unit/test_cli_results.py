@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.fake_run import FakeRun, entry, one_line
-from support.records import head
+from support.fake_run import FakeRun, one_line
+from support.records import entry, head
 
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode

@@ -306,7 +306,7 @@ def test_the_limit_of_messages_waits_for_their_wires(tmp_path: Path) -> None:
     file, device = tmp_path / "r.jsonl", {"kind": "cuda", "name": "NVIDIA H200"}
     made = recorder.Recorder(Plan(pattern="pingpong", sizes=(1 << 30,), out=str(file)), lambda event: None)
     made.begin(["wirespeed"], [], {"cost_s": 0, "resolution_s": 0})
-    ranks = [{"rank": n, "host": "n1", "device": {**device, "id": f"GPU-{n}"}} for n in (0, 1)]
+    ranks: Any = [{"rank": n, "host": "n1", "device": {**device, "id": f"GPU-{n}"}} for n in (0, 1)]
     made.started(0, find_path("gpu"), recorder.StepJob({}, ranks=ranks))
     told = {"path": "gpu", "memory": "device", "bytes": 1 << 30, "bandwidth_bytes": 1 << 30}
     made.take(figure_of_host(**told), 0)

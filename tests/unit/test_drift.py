@@ -51,7 +51,7 @@ def figures(slower: float = 1.0, *sizes: int, **more: Any) -> list[dict[str, Any
     return [entry("host", size, slower * (1e-6 + size * 1e-10), 0.002, **more) for size in sizes or SIZES]
 
 
-BUSY = {"cores": {"waited": 0.5, "rank": 0, "preempted": 9, "shared": None}}
+BUSY: dict[str, Any] = {"cores": {"waited": 0.5, "rank": 0, "preempted": 9, "shared": None}}
 """Ranks that waited for CPUs."""
 
 

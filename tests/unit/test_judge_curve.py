@@ -62,8 +62,8 @@ def stretches(*rates: float) -> Curve:
 def nic(name: str, peak: float, average: float) -> Curve:
     """Gb/s."""
     point = Point(8192, None, average / 8 * 1e9, peak / 8 * 1e9, average / 8 * 1e9, repetitions=30000)
-    traits = {"operation": "bandwidth", "name": "RDMA_Write BW Test", "memory": "D D", "pair": name}
-    return Curve("perftest", points=(point,), **traits)
+    test = Curve("perftest", operation="bandwidth", name="RDMA_Write BW Test", memory="D D")
+    return replace(test, points=(point,), pair=name)
 
 
 def start(first: float) -> Curve:
