@@ -22,7 +22,7 @@ ORDER = (SWITCH, NODE, GPU, LINK)
 """Each kind is judged by itself, the widest first."""
 MOST_SLOW = 1 / 3
 """Where more of the nodes would be named, what is usual is no longer most nodes': none is."""
-_MEDIAN_ERROR = 1.2533141373155003
+MEDIAN_ERROR = 1.2533141373155003
 """Standard error of a median over that of a mean."""
 
 
@@ -222,7 +222,7 @@ def _evidence(slow: Slow, each: Estimates, place: int) -> OutlierEvidence:
     assert each.spread
     ratio = bounded_exp(slow.effect)
     often = max(1, slow.times if slow.slow_times is None else slow.slow_times)
-    own = _MEDIAN_ERROR * each.deviation / often**0.5
+    own = MEDIAN_ERROR * each.deviation / often**0.5
     usual_error = each.spread.deviation / max(1, len(each.usable)) ** 0.5
     freedom = max(2.0, each.spread.freedom)
     half = student_point(0.05, freedom) * float(np.hypot(own, usual_error))

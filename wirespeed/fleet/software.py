@@ -6,7 +6,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
-from wirespeed.fleet.judge import Outlier, exclude
+from wirespeed.fleet.judge import MEDIAN_ERROR, Outlier, exclude
 from wirespeed.fleet.names import compress, natural
 from wirespeed.fleet.window import FACTS, NodeFacts
 from wirespeed.statistics.samples import median
@@ -16,8 +16,6 @@ FEWEST_NODES = 3
 """Fewer nodes with the same software are no group."""
 SURE = 0.001
 """P value of a difference that is told."""
-MEDIAN_ERROR = 1.2533141373155003
-"""Standard error of a median over that of a mean."""
 
 
 def unlike_most(findings: Iterable[Outlier], facts: NodeFacts) -> list[str]:

@@ -14,15 +14,12 @@ from dataclasses import dataclass
 from wirespeed.judge.model import FEWEST_LEARNT, MIN_SPREAD, LaunchId, Side, common, deviation, odd_launches
 from wirespeed.judge.spreads import REACH, Spread
 from wirespeed.statistics.samples import median
-from wirespeed.statistics.student import BOUND_ALARMS, KNOWN, bounded_exp, student_point
+from wirespeed.statistics.student import BOUND_ALARMS, KNOWN, ONE_BOUND_ALARMS, bounded_exp, student_point
 
 ENOUGH_LAUNCHES = 10
 """So many tell it by themselves."""
 FEWEST_SIZES = 3
 """Fewer sizes have no median of their own."""
-ONE_ALARMS = 0.001
-"""Share of pairs of a healthy machine's launches that break one bound, if hardly any alarm is wanted. Few
-groups have BOUND_ALARMS together, which is more for each."""
 LEAST_OF_A_GROUP, LEAST_OF_A_FIGURE = 0.05, 0.10
 """Slowdowns that no limit is below: a reboot costs 1 to 2 %."""
 QUIET, QUIET_PATHS, QUIETEST_LIMIT = 0.03, 0.03, 0.08
@@ -52,7 +49,7 @@ def figure_limit(side: Side, usual: Spread) -> Limit | None:
     if bounded_exp(REACH * usual.group) <= WIDE:
         stated = min(stated, math.log(WIDE) / REACH)
     logs = {name: math.log(launch.median) for name, launch in side.items()}
-    return _limit(logs, stated, math.log1p(LEAST_OF_A_FIGURE), ONE_ALARMS)
+    return _limit(logs, stated, math.log1p(LEAST_OF_A_FIGURE), ONE_BOUND_ALARMS)
 
 
 def group_limit(sides: Sequence[Side], usual: Spread, of: int = 1) -> Limit | None:
@@ -64,7 +61,9 @@ def group_limit(sides: Sequence[Side], usual: Spread, of: int = 1) -> Limit | No
         return None
     centres = [median(math.log(launch.median) for launch in side.values()) for side in sides]
     effects = common(sides, centres)
-    limit = _limit(effects, usual.group, math.log1p(LEAST_OF_A_GROUP), max(ONE_ALARMS, BOUND_ALARMS / of))
+    limit = _limit(
+        effects, usual.group, math.log1p(LEAST_OF_A_GROUP), max(ONE_BOUND_ALARMS, BOUND_ALARMS / of)
+    )
     if limit and limit.spread <= QUIET and usual.group <= QUIET_PATHS:
         seen = max(bounded_exp(log) for name, log in effects.items() if name not in dict(limit.odd))
         most = max(limit.usual * (1 + QUIETEST_LIMIT), seen)

@@ -13,7 +13,9 @@ LOOK_ALARMS = 0.01
 FLEET_ALARMS = 0.01
 """Share of a fleet's named subjects that are named by chance, at most."""
 BOUND_ALARMS = 0.01
-"""Share of a healthy machine's launches that break any bound, where the spread is known."""
+"""Share of a healthy machine's launches, or pairs of them, that break any bound."""
+ONE_BOUND_ALARMS = 0.001
+"""The same of one bound, at least: of many, fewer would find too little."""
 POWER = 0.9
 """The smallest change that is told of is found in so many cases."""
 KNOWN = 1e6
