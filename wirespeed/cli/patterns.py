@@ -70,9 +70,7 @@ def command_of(pattern: Pattern) -> click.Command:
         own.append(option("--picture", words.FILE, PICTURE))
     if pattern.shown.published:
         own.append(flag("--one-host-too", ONE_HOST, **RARE))
-    background = option(
-        "--with", words.Word("PATTERN:PATH[:SIZE]", _background), WITH, key="background", **RARE
-    )
+    background = option("--with background", words.Word("PATTERN:PATH[:SIZE]", _background), WITH, **RARE)
     measured = measuring(sizes.usual, sizes.option)
     shown = together(reporting(pattern.shown.published, pattern.shown.by_nccl_tests), profiling)
     options = together(*own, measured, soaking, fresh, launches, background, dry_run, shown, where)
@@ -91,8 +89,8 @@ def _has_messages(pattern: Pattern) -> bool:
 def _option(one: Option) -> Decorator:
     if isinstance(one.default, bool):
         return flag(f"--{one.name}", one.help, default=one.default)
-    usual = "" if one.default is None else str(one.default)
-    return option(f"--{one.name}", _kind(one), one.help, usual=usual)
+    usual = "" if one.default is None else f"  [default: {one.default}]"
+    return option(f"--{one.name}", _kind(one), one.help + usual)
 
 
 def _kind(one: Option) -> words.Word:

@@ -46,22 +46,12 @@ def together(*options: Decorator) -> Decorator:
     return add
 
 
-def option(
-    name: str,
-    kind: words.Word,
-    text: str,
-    default: str | None = None,
-    key: str = "",
-    usual: str = "",
-    **more: Any,
-) -> Decorator:
-    """An option that takes a word of this kind; `key`: its parameter, if that is not called as the option.
+def option(names: str, kind: words.Word, text: str, default: str | None = None, **more: Any) -> Decorator:
+    """An option that takes a word of this kind. `names`: '--out -o'; its own parameter's name stands last.
 
-    `usual`: what --help says for `default`, where None is to tell that the user has not said anything.
+    `default`: None where it is to tell that the user has not said anything.
     """
-    names = [name, key] if key else [name]
-    text += f"  [default: {usual}]" if usual else ""
-    return click.option(*names, type=kind, default=default, help=text, **more)
+    return click.option(*names.split(), type=kind, default=default, help=text, **more)
 
 
 class _Formatted(click.Option):
@@ -85,9 +75,9 @@ def formatted(kind: words.Word, text: str, *short: str) -> Decorator:
     )
 
 
-def flag(name: str, text: str, key: str = "", **more: Any) -> Decorator:
-    """An option that takes no word."""
-    return click.option(*([name, key] if key else [name]), is_flag=True, help=text, **more)
+def flag(names: str, text: str, **more: Any) -> Decorator:
+    """An option that takes no word; `names`: as of option()."""
+    return click.option(*names.split(), is_flag=True, help=text, **more)
 
 
 _DEBUG = "Show where an unexpected error comes from."
@@ -131,7 +121,7 @@ _BLOCKS = "Sizes of a block in bytes: powers of two as in 4K:1M, or a list as in
 _sampling = together(
     option("--precision", words.SHARE, "Stop when the median's 95 % interval is within ± this share.", "1%"),
     option(
-        "--max-time", words.SECONDS, "Time per size; up to three times that where it helps.", usual="0.05"
+        "--max-time", words.SECONDS, "Time per size; up to three times that where it helps.  [default: 0.05]"
     ),
     within(
         "Time of the whole command, its start and end included: 10s, 2m; 0: none. What it leaves no time for "
@@ -163,13 +153,12 @@ _sampling = together(
     option("--hosts", words.HOSTS, "Place the ranks on these hosts, in turn."),
 )
 recording = together(
-    option("--out", words.FILE, "Result file. Default: ./wirespeed-<time>.jsonl.", key="-o"),
+    option("--out -o", words.FILE, "Result file. Default: ./wirespeed-<time>.jsonl."),
     flag("--resume", "Measure only what the file of --out lacks."),
     option(
-        "--link",
+        "--link links",
         words.LINKS,
         "Peak rate of a link, one way, if its driver does not report it: eth0=25Gbit/s,pcie=32GB/s.",
-        key="links",
         **RARE,
     ),
     flag(

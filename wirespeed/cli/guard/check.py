@@ -51,7 +51,7 @@ MAX_LAUNCHES = 3
     "8). Default: 0, none."
 )
 @flag("--strict", "What cannot be told fails as well (exit code 6).")
-@flag("--all", "Also print the rules that hold.", "everything")
+@flag("--all everything", "Also print the rules that hold.")
 @flag("--explain", "Print a line for each size of each rule.")
 @table_or_json
 @click.option("--learn", metavar="FILE", help="Write a first SITE.toml from these results.")

@@ -44,7 +44,7 @@ PER_LAUNCH_S = 60.0
 @click.option("--against", metavar="SYSTEM", help="Published figures of a system instead of OLD (summit).")
 @option("--spread", words.PART, "Standard deviation between launches of the same thing, if you know it.")
 @option("--least", words.PART, "Ignore changes of the time up to this share.", "0%")
-@flag("--all", "Print every figure, changed or not.", "everything")
+@flag("--all everything", "Print every figure, changed or not.")
 @flag("--strict", "What cannot be told fails as well (exit code 6).")
 @flag("--measure", "Measure the new side now, as OLD was; or both, with two values of --mpi or --env-file.")
 @option("--mpi", words.several(words.MPI, "PATH[,PATH]"), "With --measure: MPI of the new side, or of each.")

@@ -95,7 +95,7 @@ _judging = together(
 @option("--last", words.Word("DAYS", _days), "Judge the latest days that have figures.", "7")
 @option("--since", words.Word("DATE", _date), "Also print what became slower since a date, and what changed.")
 @_judging
-@flag("--all", "Print every finding and all its figures.", "everything")
+@flag("--all everything", "Print every finding and all its figures.")
 @formatted(words.choice(*FORMATS), "How to print: slurm and pbs print nodes to leave out.", "json")
 @debugging
 def show(folder: str, everything: bool, style: str, page: str | None, **judging: Any) -> ExitCode:

@@ -37,7 +37,7 @@ EVERY = 60.0
     "Start a repetition every 30s, 5m, 1h; 0 means at once. Default: 60s, with --for 0.",
 )
 @option("--count", words.count(1), "Number of repetitions. Default: until Ctrl-C.")
-@option("--for", words.TIME, "Start no repetition after this time: 30m, 12h.", key="lasts")
+@option("--for lasts", words.TIME, "Start no repetition after this time: 30m, 12h.")
 @option("--first", words.count(1, 1000), "The first N define what is usual.", "5")
 @flag(
     "--fail",

@@ -114,7 +114,7 @@ PLAIN = types.Word("NAME", types.matching(r"[\w.:/@+,-]+", "letters, digits and 
 @option("--container", types.choice(*CONTAINERS), "Run in a container of --image, in a job of Slurm.")
 @option("--image", PLAIN, "Container image that has wirespeed, for --container and --batch kubernetes.")
 @click.option("-o", "--output", type=types.FILE, help="Where to write the script. Default: stdout.")
-@flag("--list", "List the known machines, as 'wirespeed systems' does.", "listed")
+@flag("--list listed", "List the known machines, as 'wirespeed systems' does.")
 @click.pass_context
 def command(context: click.Context, /, output: str | None, listed: bool, **given: Any) -> ExitCode:
     """Writes the script, or the list of systems."""

@@ -22,7 +22,7 @@ from wirespeed.errors import ExitCode, WirespeedError
 
 @click.command(help=__doc__)
 @click.argument("file", required=False, type=words.ANY_FILE)
-@flag("--try", "Measure what the remedies are worth, each in its own job steps.", "try_")
+@flag("--try try_", "Measure what the remedies are worth, each in its own job steps.")
 @flag("--look-only", "Start no ranks, not even to see whether MPI takes device pointers.")
 @click.option("--after-hang", metavar="FILE", help="Say what may help against the hangs in a result file.")
 @flag("--fix", "Print shell lines, and nothing else.")
