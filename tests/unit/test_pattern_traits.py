@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from wirespeed.errors import WirespeedError
+from wirespeed.frontend.order import completed
+from wirespeed.job.plan import Plan
 from wirespeed.patterns import (
     Figure,
     Pattern,
@@ -74,6 +76,28 @@ def test_phase_left_out_is_the_first_one() -> None:
     methods += [method for one in patterns for method in (one.steps, one.team)]
     for method in methods:
         assert inspect.signature(method).parameters["phase"].default == 0
+
+
+def test_sizes_take_turns_where_iterations_leave_nothing_behind() -> None:
+    """Protects a chain, a word that counts and a field from another size's bytes between two batches."""
+    for name, options, together in (
+        ("pingpong", {}, True),
+        ("rma", {"operation": "put"}, True),
+        ("rma", {"operation": "load"}, False),
+        ("rma", {"operation": "fetch-add"}, False),
+        ("jacobi", {}, False),
+        ("pairs", {}, False),
+    ):
+        assert find_pattern(name).at(Shape(4, options)).timing.takes_turns == together, (name, options)
+
+
+def test_defaults_of_programs_depend_on_the_device() -> None:
+    """Protects a CPU from a field that takes it minutes; what the user says stands."""
+    for kind, expected in (("cuda", ("4096x4096", 1000)), ("host", ("1024x1024", 200))):
+        plan = completed(Plan(pattern="jacobi"), 1, kind)
+        assert (dict(plan.options)["size"], dict(plan.options)["steps"]) == expected
+    plan = completed(Plan(pattern="jacobi", options=(("size", "64x64"), ("steps", 8))), 1, "cuda")
+    assert (dict(plan.options)["size"], dict(plan.options)["steps"]) == ("64x64", 8)
 
 
 class Relay(Pattern):
