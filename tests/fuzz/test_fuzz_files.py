@@ -37,8 +37,7 @@ from wirespeed.job.plan import Plan
 from wirespeed.paths import find_path
 from wirespeed.patterns import all_patterns
 from wirespeed.report.export.field_picture import FieldPicture
-from wirespeed.report.export.timeline import trace
-from wirespeed.report.facts.path_ranges import RangeLog, StepRanges
+from wirespeed.report.export.timeline import RangeLog, StepRanges, trace
 from wirespeed.report.terminal.progress import make_progress
 from wirespeed.results.model import Event
 from wirespeed.results.recorder import Recorder, StepJob

@@ -22,9 +22,8 @@ from wirespeed.rank.observe.clock_offsets import Offset, ahead_at, offset
 from wirespeed.rank.ranges import Ranges
 from wirespeed.report.check.learn import learn
 from wirespeed.report.compare.matching import match
-from wirespeed.report.export.timeline import refuse_archive, trace, write_archive
+from wirespeed.report.export.timeline import RangeLog, StepRanges, refuse_archive, trace, write_archive
 from wirespeed.report.facts.machine import title
-from wirespeed.report.facts.path_ranges import RangeLog, StepRanges
 from wirespeed.report.terminal.timing_table import print_timing, seconds_of
 from wirespeed.results.events import StepEnd, StepStart
 from wirespeed.results.runs import collect

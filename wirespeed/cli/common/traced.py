@@ -13,7 +13,7 @@ from wirespeed.job.plan import Plan
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from wirespeed.report.facts.path_ranges import RangeLog
+    from wirespeed.report.export.timeline import RangeLog
     from wirespeed.results.model import Event
 
 
@@ -29,8 +29,7 @@ class Traced:
         """Raises WirespeedError for a file that cannot be written."""
         if plan.timeline is None and not plan.timing:
             return cls(plan)
-        from wirespeed.report.export.timeline import ENDING, refuse_archive
-        from wirespeed.report.facts.path_ranges import RangeLog
+        from wirespeed.report.export.timeline import ENDING, RangeLog, refuse_archive
         from wirespeed.results.whole_file import refuse_unwritable
 
         if plan.timeline is not None:

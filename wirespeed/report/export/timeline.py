@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ from typing import Any
 from wirespeed._version import __version__
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.job.messages import Facts, RankRanges
-from wirespeed.report.facts.path_ranges import RangeLog, StepRanges
+from wirespeed.results.events import StepEnd, StepStart
+from wirespeed.results.model import Event
 from wirespeed.results.whole_file import write_whole
 
 FRONT_END = 1
@@ -153,3 +155,38 @@ def _events(spans: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, str, b
         open_now.append((max(begin, end), name))
     while open_now:
         yield (*open_now.pop(), False)
+
+
+@dataclass
+class StepRanges:
+    """A path's ranges, on the front end's clock, in nanoseconds."""
+
+    path: str
+    launch: int
+    begin: int
+    end: int
+    ranks: list[RankRanges] = field(default_factory=list)
+    """As rank/path/path_run.py tells them; none of a path that ended before it could."""
+
+    @property
+    def first(self) -> int:
+        """When it began; inside a launcher, ranks start before their first job step."""
+        begins = [row[2] + told.shift for told in self.ranks for row in told.rows]
+        return min(self.begin, *map(int, begins)) if begins else self.begin
+
+
+class RangeLog:
+    """Takes the events of one run, or of several."""
+
+    def __init__(self) -> None:
+        self.steps: list[StepRanges] = []
+
+    def take(self, event: Event) -> bool:
+        """Returns whether the event was one for nobody else."""
+        if isinstance(event, StepStart):
+            self.steps.append(StepRanges(event.path, event.launch, event.at, event.at))
+        elif isinstance(event, StepEnd) and self.steps:
+            self.steps[-1].end = event.at
+        elif isinstance(event, RankRanges) and self.steps:
+            self.steps[-1].ranks.append(event)
+        return isinstance(event, (StepEnd, RankRanges))

@@ -19,9 +19,8 @@ from wirespeed.report.facts.statement import BAD, GOOD, NOTE, WARNING, ReportSec
 from wirespeed.report.facts.statements import statements
 from wirespeed.report.grouping import grouped
 from wirespeed.report.views import view_of
-from wirespeed.report.views.base import View
 from wirespeed.report.views.pairs import print_pairs
-from wirespeed.report.views.size_table import TableLayout
+from wirespeed.report.views.size_table import TableLayout, View
 from wirespeed.results.runs import Run, remembered
 from wirespeed.results.soak import Soak
 from wirespeed.units import format_size

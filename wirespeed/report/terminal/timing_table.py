@@ -11,7 +11,7 @@ from rich.console import Console
 
 from wirespeed.report.console.columns import Column, table
 from wirespeed.report.console.console import say
-from wirespeed.report.facts.path_ranges import StepRanges
+from wirespeed.report.export.timeline import StepRanges
 
 COLUMNS = {
     "sampling": ("batch", "warm-up"),

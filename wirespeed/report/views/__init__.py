@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from wirespeed.report.views.base import View
 from wirespeed.report.views.copies import CopiesView
 from wirespeed.report.views.program import ProgramView
+from wirespeed.report.views.size_table import View
 from wirespeed.results.runs import Run
 
 _VIEWS = {"sizes": View(), "copies": CopiesView(), "program": ProgramView()}

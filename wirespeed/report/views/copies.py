@@ -15,8 +15,7 @@ from wirespeed.report.facts.machine import device_word
 from wirespeed.report.facts.markers import FAR_OFF, doubts, share_style, sign, sign_alone, sign_of_team
 from wirespeed.report.facts.shares import exceeds, percent, share
 from wirespeed.report.grouping import grouped
-from wirespeed.report.views.base import View
-from wirespeed.report.views.size_table import TableLayout
+from wirespeed.report.views.size_table import TableLayout, View
 from wirespeed.results.by_rank import ALONE, TOGETHER, RankFigures, of_ranks
 from wirespeed.results.coerce import text
 from wirespeed.results.parts import Rank, TeamFigure

@@ -12,8 +12,7 @@ from wirespeed.report.console.columns import Cell, Column, Table, table
 from wirespeed.report.facts import figures, programs
 from wirespeed.report.facts.markers import mark, share_style, sign, winners
 from wirespeed.report.facts.shares import percent
-from wirespeed.report.views.base import View
-from wirespeed.report.views.size_table import TableLayout
+from wirespeed.report.views.size_table import TableLayout, View
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Run
 from wirespeed.units import format_rate, format_seconds
 

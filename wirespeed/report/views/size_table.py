@@ -1,6 +1,6 @@
-"""The table of a run: one row per size, a group of columns per path, folded where the terminal is narrow.
+"""The view of a run in a report: a table with one row per size, folded where the terminal is narrow.
 
-Of many paths, a column per path: its time at small sizes, and its bandwidth at large ones.
+Of few paths each has a group of columns; of many one column, its time at small sizes, then its bandwidth.
 """
 
 from __future__ import annotations
@@ -281,3 +281,26 @@ def _broken(name: str, end: str) -> str:
         return name + end
     best = min(places, key=lambda place: max(place, len(name) - place))
     return f"{name[:best]}{end}\n{name[best:]}{end}"
+
+
+class View:
+    """Rows by size on a terminal, curves on the page; other views override what they show otherwise."""
+
+    curves = True
+    """Are figures drawn against the message size?"""
+    caption = ""
+    """Words below what is said of the run, on a terminal."""
+    legend = ""
+    """Further words on the columns, for those who ask."""
+
+    def layout(self, width: int, run: Run, sizes: Sequence[int]) -> TableLayout:
+        """Tables of these sizes on a terminal that is so wide."""
+        return lay_out(width, run, sizes)
+
+    def tables(self, width: int, run: Run) -> Sequence[Table[Any]]:
+        """Tables of its own, which the page has, too; none where rows by size tell all."""
+        return ()
+
+    def tiles(self, run: Run, entries: Sequence[Entry]) -> list[tuple[str, str, str]]:
+        """(name, value, note) of the page's first figures; none: those of curves suit."""
+        return []
