@@ -143,9 +143,8 @@ class Table(Generic[Row]):
     def _line(self, cells: Sequence[Text]) -> Text:
         line = Text()
         for column, (gap, width), cell in zip(self.columns, self._places, cells, strict=True):
-            placed = cell.copy()
-            placed.align("left" if column.left else "right", width)
-            line.append(" " * gap).append_text(placed)
+            blanks = " " * (width - cell.cell_len)
+            line.append(" " * gap + blanks * (not column.left)).append_text(cell).append(blanks * column.left)
         return _ended(line)
 
     def texts(self) -> Iterator[list[list[str]]]:
