@@ -34,11 +34,11 @@ def commands(files: list[str]) -> Iterator[tuple[str, list[str]]]:
         name = re.sub(r"\.jsonl(\.gz)?$", "", file.removeprefix("results/")).replace("/", "--")
         yield f"{name}.show", ["show", file]
         yield f"{name}.all", ["show", file, "--all-sizes", "--explain"]
-        yield f"{name}.json", ["show", file, "--format", "json"]
-        yield f"{name}.csv", ["show", file, "--format", "csv"]
+        for style in ("json", "csv", "ticket", "prometheus", "reframe", "osu", "tutorial"):
+            yield f"{name}.{style}", ["show", file, "--format", style]
         yield f"{name}.md", ["report", file, "-o", "{out}.md"]
         yield f"{name}.html", ["report", file, "-o", "{out}.html"]
-        yield f"{name}.bounds", ["check", "--learn", file, "-o", "{out}.toml"]
+        yield f"{name}.bounds", ["check", "--learn", file, "--spread", "3%", "-o", "{out}.toml"]
         yield f"{name}.check", ["check", "--require", f"{{folder}}/{name}.bounds.toml", file, "--explain"]
     sets: dict[str, list[str]] = {}
     for file in files:
