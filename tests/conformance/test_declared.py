@@ -166,8 +166,7 @@ def test_a_failure_costs_no_other_plan(measure: Measure) -> None:
     ],
     ids=lambda value: str(value[0]) if isinstance(value, tuple) else "",
 )
-def test_what_a_launchers_world_cannot_do(words: tuple[str, ...], text: str, tmp_path: Path) -> None:
+def test_what_a_launchers_world_cannot_do(words: tuple[str, ...], text: str, measure: Measure) -> None:
     """Protects mpirun's users from a half-measured list, and from a world that is not the one asked for."""
-    mpi = mpis.installed("mpich")
-    done = wirespeed("groups", *words, before=tuple(mpi.command(2)), environment=mpi.variables, cwd=tmp_path)
+    done = measure("groups", *words, inside=mpis.installed("mpich"))
     assert done.code != 0 and text in done.err

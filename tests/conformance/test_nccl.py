@@ -177,13 +177,10 @@ def test_without_peer_to_peer(pingpong: Pingpong) -> None:
     assert details["settings"] == {"NCCL_P2P_DISABLE": "1"}
 
 
-def test_inside_a_foreign_launcher_the_variable_is_wanted(libraries: Environment, tmp_path: Path) -> None:
+def test_inside_a_foreign_launcher_the_variable_is_wanted(libraries: Environment, measure: Measure) -> None:
     """Protects nccl-nop2p where nobody sets variables for it: unavailable, and not measured as nccl."""
-    mpi = installed("mpich")
-    out = tmp_path / "r.jsonl"
-    arguments = ("pingpong", "--paths", "nccl,nccl-nop2p", "--device", "emulated", "--sizes", "8", *FAST)
-    environment = libraries | mpi.variables
-    done = wirespeed(*arguments, before=tuple(mpi.command(2)), out=out, environment=environment)
+    words = ("pingpong --paths nccl,nccl-nop2p --device emulated --sizes 8", *FAST)
+    done = measure(*words, inside=installed("mpich"), environment=libraries)
     assert [entry["path"] for entry in done.entries] == ["nccl"], done.err
     (failure,) = done.failures
     assert (failure["path"], failure["what"]) == ("nccl-nop2p", "unavailable")

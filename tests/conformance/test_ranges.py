@@ -154,11 +154,7 @@ def test_inside_a_launcher_rank_0_writes_the_timeline(
 ) -> None:
     """Protects the ranges of all paths of one job, and from a rank that was not given the option."""
     timeline = tmp_path / "t.json"
-    done = measure(
-        *("pingpong --paths host,rma-host", *SHORT, f"--timeline {timeline} --timing"),
-        before=tuple(mpi.command(2)),
-        environment=mpi.variables,
-    )
+    done = measure("pingpong --paths host,rma-host", *SHORT, f"--timeline {timeline} --timing", inside=mpi)
     assert done.code == 0 and "where the time went" in done.out, done.err
     for rank in range(2):
         names = in_timeline(timeline, rank)
@@ -230,14 +226,9 @@ def test_each_launch_has_its_profiles(profilers: dict[str, str], tmp_path: Path)
 
 
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
-def test_inside_a_launcher_the_profiler_goes_before_the_command(mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_inside_a_launcher_the_profiler_goes_before_the_command(mpi: InstalledMpi, measure: Measure) -> None:
     """Protects from ranks that would start a job each."""
-    done = wirespeed(
-        *("pingpong", "--paths", "host", *SHORT, "--profile", "nsys"),
-        before=tuple(mpi.command(2)),
-        environment=mpi.variables,
-        cwd=tmp_path,
-    )
+    done = measure("pingpong --paths host", *SHORT, "--profile nsys", inside=mpi)
     assert done.code == 2 and "write the profiler before wirespeed" in done.err, done.err
 
 

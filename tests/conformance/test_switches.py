@@ -6,22 +6,13 @@ import re
 from pathlib import Path
 
 import pytest
-from support.command import Done, Measure, wirespeed
+from support.command import Measure
 from support.mpis import InstalledMpi
 from support.selection import slow_case
 from support.shim import aware
 
 WORDS = ("--device", "emulated", "--sizes", "1,4097", "--max-time", "0.02")
 UCX_WITH_CUDA = "libuct_cuda.so.0"
-
-
-def inside(mpi: InstalledMpi, out: Path, **variables: str) -> Done:
-    return wirespeed(
-        *("pingpong", "--paths", "host,aware-nogdr", *WORDS),
-        out=out,
-        before=tuple(mpi.command(2)),
-        environment={**mpi.variables, **variables},
-    )
 
 
 @pytest.mark.slow
@@ -54,9 +45,9 @@ def test_an_mpi_that_the_switch_means_nothing_to(mpi: InstalledMpi, builds: Path
 
 
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
-def test_too_late_inside_a_launcher(mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_too_late_inside_a_launcher(mpi: InstalledMpi, measure: Measure) -> None:
     """Protects what `mpirun wirespeed` measures from a switch that comes after MPI's start."""
-    done = inside(mpi, tmp_path / "r.jsonl").ok()
+    done = measure("pingpong --paths host,aware-nogdr", *WORDS, inside=mpi).ok()
     assert {entry["path"] for entry in done.entries} == {"host"}
     (failure,) = done.failures
     assert (failure["path"], failure["what"]) == ("aware-nogdr", "unavailable")
@@ -64,8 +55,10 @@ def test_too_late_inside_a_launcher(mpi: InstalledMpi, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
-def test_in_time_inside_a_launcher(mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_in_time_inside_a_launcher(mpi: InstalledMpi, measure: Measure) -> None:
     """Protects those who do set it: then it is not missing, and only UCX itself may be."""
-    done = inside(mpi, tmp_path / "r.jsonl", UCX_TLS="^cuda_ipc").ok()
+    done = measure(
+        "pingpong --paths host,aware-nogdr", *WORDS, inside=mpi, environment={"UCX_TLS": "^cuda_ipc"}
+    ).ok()
     (failure,) = done.failures
     assert failure["text"] == "libuct_cuda is not loaded, so that UCX_TLS has no effect here"

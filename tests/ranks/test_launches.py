@@ -90,15 +90,10 @@ def test_beside_another_pattern_too(measure: Measure) -> None:
 
 
 @pytest.mark.parametrize(("mpi", "command"), [("openmpi", "ring"), ("mpich", "pingpong")], indirect=["mpi"])
-def test_inside_a_launcher_it_is_refused(mpi: InstalledMpi, command: str, tmp_path: Path) -> None:
+def test_inside_a_launcher_it_is_refused(mpi: InstalledMpi, command: str, measure: Measure) -> None:
     """Protects from one launch that passes for three: that job cannot start processes."""
-    out = tmp_path / "r.jsonl"
-    done = wirespeed(
-        *(command, *FAST, "--launches", "3", "--out", out),
-        before=tuple(mpi.command(2)),
-        environment=mpi.variables,
-    )
+    done = measure(command, *FAST, "--launches 3", inside=mpi)
     assert done.code == 2
     (line,) = [line for line in done.err.splitlines() if line.startswith("wirespeed: ")]
     assert "--launches 3 starts new processes" in line and "leave it out" in line
-    assert not out.exists()
+    assert not measure.out.exists()

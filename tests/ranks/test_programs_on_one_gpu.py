@@ -54,9 +54,7 @@ def test_without_ranks_each_gpu_has_one(one_gpu: dict[str, str], measure: Measur
 
 def test_inside_a_launcher(mpi: InstalledMpi, one_gpu: dict[str, str], measure: Measure) -> None:
     """Protects a job whose ranks somebody else has placed: only they know where they are."""
-    before = tuple(map(str, mpi.command(2)))
-    environment = {**mpi.environment(), **one_gpu}
-    done = measure("lbm", *SMALL, before=before, environment=environment)
+    done = measure("lbm", *SMALL, inside=mpi, environment=one_gpu)
     lines = [line for line in said(done) if line.startswith("wirespeed: ")]
     assert lines == [f"wirespeed: lbm: {WANTED}; ranks 0 and 1 share one"], done.err
     assert done.code != 0 and not measure.out.exists()

