@@ -155,6 +155,7 @@ inline int allocate(void** address, std::size_t bytes, Kind kind) {
 inline int release(void* address) {
     const auto found = blocks.find(number(address));
     if (found == blocks.end()) return invalid_value;
+    default_stream.finish();  // as cuMemFree waits for what is under way
     munmap(address, found->second.bytes);
     close(found->second.file);
     blocks.erase(found);
