@@ -19,9 +19,24 @@ from support.command import Record
 from support.selection import slow_case
 
 FIRST, *LATER = TOOLS = ("memcheck", "racecheck", "synccheck")
-PROTOCOLS = ("LL", "stores", "TMA", "pull", "TMA-pull")
 PATTERNS = ("all_patterns.py", DEVICE)
-BLOCKS = ("blocks=8", "threads=128")
+BLOCKS = "blocks=8 threads=128"
+KERNELS = {
+    **{
+        protocol: (f"8,4097,1048576 gpu protocol={protocol} {BLOCKS}", {})
+        for protocol in ("LL", "stores", "TMA", "pull", "TMA-pull")
+    },
+    # One packet a thread and several, in shares and in pieces.
+    **{
+        f"combine-{protocol}": (f"8,4096,65536 gpu protocol={protocol} {BLOCKS}", {"COLLECTIVES": "2"})
+        for protocol in ("LL", "stores", "pull")
+    },
+    # Long messages, of which a block waits for its own share.
+    "ring": (f"4194312 gpu:ring protocol=stores {BLOCKS}", {"COLLECTIVES": "1"}),
+    # Short messages, checked by the kernel that moves them, and longer ones beside it.
+    "check": ("8,264,4097 gpu", {"SOAK": "0.05"}),
+}
+"""What all_patterns.py runs, and with which variables."""
 
 
 @pytest.fixture
@@ -46,28 +61,11 @@ def test_every_kernel(part: str, tool: str, sanitizer: str, ranks: Ranks, shared
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tool", TOOLS)
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_the_kernels(tool: str, protocol: str, sanitizer: str, ranks: Ranks) -> None:
-    """Protects every protocol in every pattern of two ranks, short and long messages."""
-    words = (*PATTERNS, "8,4097,1048576", "gpu", f"protocol={protocol}", *BLOCKS)
-    nothing_found(tool, sanitizer, ranks, *words)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("tool", TOOLS)
-@pytest.mark.parametrize("protocol", ["LL", "stores", "pull"])
-def test_the_kernels_that_combine(tool: str, protocol: str, sanitizer: str, ranks: Ranks) -> None:
-    """Protects collective operations, one packet a thread and several, in shares and in pieces."""
-    words = (*PATTERNS, "8,4096,65536", "gpu", f"protocol={protocol}", *BLOCKS)
-    nothing_found(tool, sanitizer, ranks, *words, COLLECTIVES="2")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("tool", TOOLS)
-def test_the_kernels_that_combine_what_they_send(tool: str, sanitizer: str, ranks: Ranks) -> None:
-    """Protects rings of long messages, of which a block waits for its own share."""
-    words = (*PATTERNS, "4194312", "gpu:ring", "protocol=stores", *BLOCKS)
-    nothing_found(tool, sanitizer, ranks, *words, COLLECTIVES="1")
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernels_in_depth(tool: str, name: str, sanitizer: str, ranks: Ranks) -> None:
+    """Protects every protocol in every pattern of two ranks, short and long messages, and what combines."""
+    words, variables = KERNELS[name]
+    nothing_found(tool, sanitizer, ranks, *PATTERNS, *words.split(), count=2, **variables)
 
 
 @pytest.mark.slow
@@ -75,15 +73,8 @@ def test_the_kernels_that_combine_what_they_send(tool: str, sanitizer: str, rank
 @pytest.mark.parametrize("blocks", [1, 8])
 def test_the_kernels_that_exchange_with_several(tool: str, blocks: int, sanitizer: str, ranks: Ranks) -> None:
     """Protects collective operations with three peers, by one block and by several."""
-    words = (*PATTERNS, "64,65536", "gpu:direct,gpu:one-shot", "protocol=LL", *BLOCKS[1:], f"blocks={blocks}")
-    nothing_found(tool, sanitizer, ranks, *words, COLLECTIVES="1", count=4)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("tool", TOOLS)
-def test_the_kernels_that_check(tool: str, sanitizer: str, ranks: Ranks) -> None:
-    """Protects soaks: short messages, checked by the kernel that moves them, and longer ones beside it."""
-    nothing_found(tool, sanitizer, ranks, *PATTERNS, "8,264,4097", "gpu", SOAK="0.05")
+    words = f"64,65536 gpu:direct,gpu:one-shot protocol=LL threads=128 blocks={blocks}"
+    nothing_found(tool, sanitizer, ranks, *PATTERNS, *words.split(), COLLECTIVES="1", count=4)
 
 
 def nothing_found(
