@@ -118,9 +118,13 @@ def _details(done: Done) -> dict[str, object]:
     return details
 
 
-def test_what_nccl_chose_is_recorded(pingpong: Pingpong) -> None:
-    """Protects the record of the library, of its settings, and of the way between the GPUs."""
-    details = _details(pingpong("nccl", "8", NCCL_NVLS_ENABLE="0"))
+def test_what_nccl_chose_is_recorded(pingpong: Pingpong, tmp_path: Path) -> None:
+    """Protects the record of the library, of its settings, and of the way between the GPUs.
+
+    Standard output and /tmp are kept from the log that tells us.
+    """
+    done = pingpong("nccl", "8", NCCL_NVLS_ENABLE="0", TMPDIR=str(tmp_path)).ok()
+    details = _details(done)
     assert details["version"] == "2.28.3"
     assert str(details["library"]).endswith("libnccl.so.2")
     assert details["settings"] == {"NCCL_NVLS_ENABLE": "0"}
@@ -128,6 +132,8 @@ def test_what_nccl_chose_is_recorded(pingpong: Pingpong) -> None:
     assert details["channels"] == [{"from": 0, "to": 1, "via": "P2P/CUMEM/read", "count": 2}]
     # For the names of NICs alone, which are in the evidence.
     assert "networks" not in details
+    assert "NCCL INFO" not in done.out + done.err
+    assert not [file for file in tmp_path.rglob("*") if file.is_file() and b"NCCL INFO" in file.read_bytes()]
 
 
 def _starts(done: Done) -> dict[str, float | None]:
@@ -193,13 +199,6 @@ def test_a_user_s_own_log_is_left_alone(pingpong: Pingpong, tmp_path: Path) -> N
     done = pingpong("nccl", "8", NCCL_DEBUG="INFO", NCCL_DEBUG_FILE=str(log))
     assert _details(done)["via"] == "unknown (NCCL_DEBUG is set)"
     assert "via P2P/CUMEM/read" in log.read_text()
-
-
-def test_nccl_s_log_stays_out_of_sight(pingpong: Pingpong, tmp_path: Path) -> None:
-    """Protects standard output and /tmp from the log that we ask NCCL for."""
-    done = pingpong("nccl", "8", TMPDIR=str(tmp_path)).ok()
-    assert "NCCL INFO" not in done.out + done.err
-    assert not [file for file in tmp_path.rglob("*") if file.is_file() and b"NCCL INFO" in file.read_bytes()]
 
 
 @pytest.mark.slow
