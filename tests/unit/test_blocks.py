@@ -103,72 +103,6 @@ def test_a_seed_means_the_same_places_forever() -> None:
     assert [*laid_out(8, 5, "random", 2).places] != [*blocks.places]
 
 
-def test_what_goes_where() -> None:
-    """Protects the time: a list there, one of the same kind back, and the same bytes in one message."""
-    of = PATTERN.at(shape(count=3, layout="strided"))
-    there, back = of.steps(0, 100)
-    (send,), (receive,) = there.sends, back.receives
-    assert (send.bytes, receive.bytes, send.peer) == (300, 300, 1)
-    assert [(part.offset, part.remote_offset, part.bytes) for part in send.parts] == [
-        (0, 0, 100),
-        (200, 200, 100),
-        (400, 400, 100),
-    ]
-    first, second = of.steps(1, 100)
-    assert first.receives and second.sends and not (first.sends or second.receives)
-    there, back = of.steps(0, 100, 1)
-    assert [(part.offset, part.bytes, part.blocks) for part in there.sends] == [(0, 300, None)]
-    assert [(part.offset, part.bytes, part.blocks) for part in back.receives] == [(0, 300, None)]
-    assert (of.timing.phases, of.timing.reported, of.timing.baseline) == (2, 0, "contiguous")
-    figure = of.figure(100)
-    assert (figure.divisor, figure.bytes) == (2, 300)
-    assert [(one.name, one.amount, one.unit) for one in figure.derived] == [("blocks", 3, "blocks/s")]
-    assert figure.definition == (
-        "list: half of the time in which a list goes there and back, 3 blocks, strided; "
-        "GB/s of the blocks' bytes"
-    )
-    assert of.figure(8192).definition == figure.definition
-    total = PATTERN.at(shape(total=1 << 20)).figure(4096)
-    assert "1 MiB in blocks, random" in total.definition
-    assert of.extent(0, 100) == 1024
-
-
-def test_lists_to_several_ranks() -> None:
-    """Protects the step that all lists share, whose bytes are whose, and the answers that end the time."""
-    of = PATTERN.at(Shape(4, {"count": 3, "layout": "strided"}))
-    out, answers = of.steps(0, 100)
-    pool = 1024
-    assert [(send.peer, send.bytes, send.offset, send.remote_offset) for send in out.sends] == [
-        (1, 300, 0, 0),
-        (2, 300, pool, 0),
-        (3, 300, 2 * pool, 0),
-    ]
-    assert [(answer.peer, answer.bytes) for answer in answers.receives] == [(1, 0), (2, 0), (3, 0)]
-    into, answer = of.steps(2, 100)
-    assert [(part.offset, part.remote_offset) for part in into.receives[0].parts] == [
-        (0, pool),
-        (200, pool + 200),
-        (400, pool + 400),
-    ]
-    assert [(send.peer, send.bytes) for send in answer.sends] == [(0, 0)]
-    out, _ = of.steps(0, 100, 1)
-    assert [(send.bytes, send.offset, send.blocks) for send in out.sends] == [
-        (300, 300 * number, None) for number in range(3)
-    ]
-    assert [of.extent(rank, 100) for rank in range(4)] == [3 * pool, pool, pool, pool]
-    figure = of.figure(100)
-    assert (figure.divisor, figure.bytes, figure.derived[0].amount) == (1, 900, 9)
-    assert figure.definition == (
-        "list: the time in which a list goes to each of 3 ranks at once, and an empty answer comes back, "
-        "3 blocks, strided; GB/s of the blocks' bytes out of rank 0"
-    )
-    layers = PATTERN.at(Shape(3, {"kv": "qwen2.5-7b:tp=4:page=16", "layers": True, "total": 28 * 8192}))
-    assert len(layers.steps(0, 8192)) == 29
-    (first, second) = layers.steps(0, 8192)[1].sends
-    assert (first.remote_offset, second.remote_offset) == (first.offset, first.offset)
-    assert second.offset - first.offset == 28 * first.offset
-
-
 def test_long_lists_have_more_patience() -> None:
     """Protects a loop of many messages, which an MPI takes its time for, from being called a hang."""
     plan = Plan()
@@ -176,12 +110,6 @@ def test_long_lists_have_more_patience() -> None:
     assert PATTERN.at(shape()).figure(0).blocks == 0
     assert stuck_after(plan, 0, 65536) == pytest.approx(10 + 131.072) and stuck_after(plan, 0) == 10
     assert stuck_after(Plan(timeout=3.0), 0, 65536) == 3
-
-
-def test_no_block_is_an_empty_message() -> None:
-    there, back = PATTERN.at(shape(count=0)).steps(0, 4096)
-    assert [(part.bytes, part.blocks) for part in (*there.sends, *back.receives)] == [(0, None)] * 2
-    assert PATTERN.at(shape(count=0)).extent(0, 4096) == 0
 
 
 def test_a_list_for_each_layer() -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from support.golden import Golden
+from unit.test_pattern_plans import told
 
 from wirespeed.errors import WirespeedError
 from wirespeed.patterns import Shape, find_pattern
@@ -30,63 +30,30 @@ def complaint(name: str) -> str:
     return str(error.value).replace(name, "FILE")
 
 
-def plan(rank: int, shape: Shape) -> list[tuple[list[Any], list[Any]]]:
-    """(sends, receives) of each step: peer, bytes, place here, place there."""
-    return [
-        (
-            [(t.peer, t.bytes, t.offset, t.remote_offset) for t in step.sends],
-            [(t.peer, t.bytes, t.offset, t.remote_offset) for t in step.receives],
-        )
-        for step in find_pattern("custom").at(shape).steps(rank, 0)
-    ]
+PLANS = {
+    "two steps": (3, "1,1,0,8\n0,0,1,100\n0,2,1,50\n0,0,1,7\n"),
+    "a rank too few": (2, "1,1,0,8\n0,0,1,100\n0,2,1,50\n0,0,1,7\n"),
+    "the highest rank says how many are needed": (3, "0,1,2,8\n0,0,3,8\n"),
+    "one transfer each way": (2, "0,0,1,8\n0,1,0,8\n"),
+    "one transfer": (2, "0,0,1,8\n"),
+}
+"""Ranks and lines."""
 
 
-def test_a_file_of_two_steps(tmp_path: Path) -> None:
+def test_plans(tmp_path: Path, golden: Golden) -> None:
     """Protects places in buffers, one for each transfer at both ends; and the answer of who only receives."""
-    file = written(tmp_path, f"{HEAD}1,1,0,8\n0,0,1,100\n0,2,1,50\n0,0,1,7\n")
-    custom, shape = find_pattern("custom"), Shape(3, {"file": file})
-    job = custom.at(shape)
-    assert plan(0, shape) == [
-        ([(1, 100, 0, 0), (1, 7, 100, 150)], []),
-        ([], [(1, 8, 0, 0)]),
-        ([], []),
-    ]
-    assert plan(1, shape) == [
-        ([], [(0, 100, 0, 0), (2, 50, 100, 0), (0, 7, 150, 100)]),
-        ([(0, 8, 0, 0)], []),
-        ([(2, 0, 8, 0)], []),
-    ]
-    assert plan(2, shape) == [([(1, 50, 0, 100)], []), ([], []), ([], [(1, 0, 0, 8)])]
-    assert [job.extent(rank, 0) for rank in range(3)] == [107, 157, 50]
-    assert job.refuse() is None and job.rank_rule.wanted == 3
-    assert custom.at(Shape(2, shape.options)).refuse() == (
-        f"{file}:4: rank 2 takes 3 ranks or more, not 2: --ranks 3"
-    )
-    assert job.size_rule.fixed == (100,)
-    figure = job.figure(0)
-    assert (figure.divisor, figure.bytes) == (1, 165)
-    text = "iteration: 4 transfers, 165 B, in 2 steps, and an empty answer; GB/s of all bytes"
-    assert figure.definition == text
-    assert [(one.name, one.amount, one.unit) for one in figure.derived] == [("messages", 4, "messages/s")]
-
-
-def test_the_highest_rank_says_how_many_are_needed(tmp_path: Path) -> None:
-    file = written(tmp_path, f"{HEAD}0,1,2,8\n0,0,3,8\n")
-    refused = find_pattern("custom").at(Shape(3, {"file": file})).refuse()
-    assert refused == f"{file}:3: rank 3 takes 4 ranks or more, not 3: --ranks 4"
-
-
-def test_one_transfer_each_way(tmp_path: Path) -> None:
-    file = written(tmp_path, f"{HEAD}0,0,1,8\n0,1,0,8\n")
-    text = "iteration: 2 transfers, 16 B, in 1 step; GB/s of all bytes"
-    assert find_pattern("custom").at(Shape(2, {"file": file})).figure(0).definition == text
-    assert len(plan(0, Shape(2, {"file": file}))) == 1
-
-
-def test_one_transfer(tmp_path: Path) -> None:
-    file = written(tmp_path, f"{HEAD}0,0,1,8\n")
-    text = "iteration: 1 transfer, 8 B, in 1 step, and an empty answer; GB/s of all bytes"
-    assert find_pattern("custom").at(Shape(2, {"file": file})).figure(0).definition == text
+    custom, texts = find_pattern("custom"), {}
+    for number, (title, (ranks, lines)) in enumerate(PLANS.items()):
+        file = written(tmp_path, f"{HEAD}{lines}", f"{number}.csv")
+        shape = Shape(ranks, {"file": file})
+        job = custom.at(shape)
+        refused = job.refuse()
+        plan = (
+            told("custom", shape, 0, [*range(ranks)]) if refused is None else [refused.replace(file, "FILE")]
+        )
+        wanted = f"ranks wanted: {job.rank_rule.wanted}, size: {job.size_rule.fixed}"
+        texts[title] = "\n".join([*plan, wanted])
+    golden("patterns/custom", texts)
 
 
 def test_who_answers() -> None:

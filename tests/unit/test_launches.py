@@ -16,23 +16,13 @@ from hypothesis import strategies as st
 from intervals import ALIKE, held_of_launches
 from msgspec import to_builtins
 from support import report_files as made
-from support.records import as_read, end, entry, failure, figure, head, make_run
+from support.records import as_read, end, entry, figure, head, make_run
 
 from wirespeed.paths import find_path
-from wirespeed.report.cannot_tell import CANNOT_TELL
-from wirespeed.report.check import evaluate
-from wirespeed.report.check.learn import learn
-from wirespeed.report.check.requirements import Requirement, parse_bound
-from wirespeed.report.compare.comparison import compare
-from wirespeed.report.compare.verdicts import FAILING
-from wirespeed.report.facts.legend import legend
-from wirespeed.report.page.data import charts
-from wirespeed.report.sources import Source, measured
-from wirespeed.report.views.size_table import TableLayout
 from wirespeed.results.launches import Combined, combined
 from wirespeed.results.reading import read
 from wirespeed.results.recorder import Recorder
-from wirespeed.results.runs import Entry, Run, collect, joined, resumed
+from wirespeed.results.runs import Entry, Run, collect, resumed
 
 TIMES = st.lists(st.floats(1e-9, 1e3), min_size=2, max_size=30)
 RUNS = 2000
@@ -166,50 +156,6 @@ def test_an_interrupted_figure_is_measured_again(tmp_path: Path) -> None:
 # ---- what is shown --------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def three() -> Run:
-    return run_of(*launches(1e-6, 2e-6, 4e-6), *launches(3e-6, 6e-6, path="staged"))
-
-
-def test_the_page_s_curves(three: Run) -> None:
-    (chart,) = charts(measured([Source("f.jsonl", [three], [], [])]), "pingpong")
-    assert [(one["path"], one["launches"]) for one in chart["series"]] == [("host", [3]), ("staged", [2])]
-
-
-def test_check_judges_the_combined_figure(three: Run) -> None:
-    """Protects acceptance tests: a bound inside the interval across launches is in doubt, not broken."""
-    bound = Requirement(1, "pingpong", "host", 8, parse_bound("at most 1.9 us"))
-    (found,) = evaluate.check([bound], [three])
-    assert found.what == CANNOT_TELL and "2.00 us (" in found.text and ", 3 launches)" in found.text
-
-
-def test_bounds_are_learnt_from_each_launch(three: Run) -> None:
-    assert "3 launches, the slowest" in learn([three], ["f.jsonl"], 0.01).text
-
-
-def test_compare_takes_each_launch_as_one(three: Run) -> None:
-    found = compare([three], [three])
-    assert {one.key.path: one.change.launches for one in found.verdicts.figures if one.change} == {
-        "host": (3, 3),
-        "staged": (2, 2),
-    }
-
-
-def lost(number: int, size: int | None = 8, what: str = "crash") -> dict[str, Any]:
-    return {**failure("host", size, what, "rank 1 was killed"), "launch": number}
-
-
-def test_compare_says_that_a_launch_was_lost() -> None:
-    whole = run_of(*launches(1e-6, 1e-6, 1e-6))
-    broken = run_of(entry("host", 8, 1e-6, launch=1), lost(2), entry("host", 8, 1e-6, launch=3))
-    assert compare([whole], [broken]).verdicts.figures[0].what == FAILING
-
-
-def test_joined_runs_keep_the_latest_of_each_launch() -> None:
-    lines = as_read([*_of("a", launches(1e-6, 1e-6)), *_of("b", [entry("host", 8, 9e-6, launch=2)])])
-    assert [one.seconds for one in joined(collect(lines)).entries["host", 8].each] == [1e-6, 9e-6]
-
-
 def test_what_went_wrong_in_any_launch_is_kept() -> None:
     """Protects the marks: new errors, or ranks without a CPU, in one launch are not hidden by a good one."""
     fine = {"kind": "health", "run": "r", "path": "host", "seconds": 1.0}
@@ -219,11 +165,3 @@ def test_what_went_wrong_in_any_launch_is_kept() -> None:
     waited = [{"waited": share, "rank": 0, "preempted": 1, "shared": None} for share in (0.0, 0.9, 0.0)]
     run = make_run(*(entry("host", 8, 1e-6, launch=n, cores=one) for n, one in enumerate(waited, 1)))
     assert run.entries["host", 8].contended
-
-
-def test_the_legend_explains_the_mark_of_health() -> None:
-    """Protects readers of --explain from a mark that only the short form explains."""
-    errors = [{"host": "n1", "place": "GPU 0", "what": "PCIe replays", "count": 1}]
-    sick = {"kind": "health", "run": head()["run"], "path": "host", "errors": errors}
-    lines = legend(run_of(*launches(1e-6, 1e-6, 1e-6), sick), TableLayout([]))
-    assert "# measured with a clock held back, or with new errors: the notes say what happened" in lines

@@ -25,14 +25,12 @@ from support.records import (
 )
 
 from wirespeed.report.console.columns import Column, Table, table
-from wirespeed.report.export.formats import FORMATS
 from wirespeed.report.facts import figures
 from wirespeed.report.facts.failures import failure_lines
 from wirespeed.report.facts.statement import NOTE, WARNING
 from wirespeed.report.terminal import run_summary
 from wirespeed.report.views import size_table
-from wirespeed.results.runs import Run, collect, joined
-from wirespeed.statistics import samples
+from wirespeed.results.runs import Run, collect
 from wirespeed.units import format_rate
 
 SEVEN = ("host", "staged", "staged-pipelined", "aware", "aware-nogdr", "nccl", "gpu")
@@ -95,14 +93,6 @@ class TestCompact:
         file.seek(0)
         assert "one way, us ---" in file.read()
 
-    @pytest.mark.parametrize("format_", ["json", "csv"])
-    def test_other_formats_know_nothing_of_it(self, format_: str) -> None:
-        """Protects scripts: records go out as they came in."""
-        records = [head(), entry("host", 8, 1e-6), entry("aware-nogdr", 8, 1e-6), end()]
-        stream = io.StringIO()
-        FORMATS[format_](collect(as_read(records)), stream, None)
-        assert "GPUDirect" not in stream.getvalue() and "aware-nogdr" in stream.getvalue()
-
 
 class TestColumns:
     @given(
@@ -133,42 +123,6 @@ class TestColumns:
         """Protects the reader: an empty place would look like a column that ends there."""
         found: Table[int] = table([Column("a", str), Column("b", lambda row: None)], [1])
         assert [line.plain for line in found.lines()] == ["a b", "───", "1 -"]
-
-
-class TestPrice:
-    def pair(self, *more: dict[str, Any], other: str = "openmpi", **environment: str) -> Run:
-        variables = {"OMPI_MCA_pml": "ucx"}
-        return joined(
-            collect(
-                as_read(
-                    [
-                        head(variables=environment),
-                        step("aware", variables),
-                        step(
-                            "aware-nogdr",
-                            {**variables, "UCX_TLS": "^cuda_ipc"},
-                            without="aware",
-                            mpi={"vendor": other, "version": "5.0.11"},
-                        ),
-                        *(more or (entry("aware", 8, 1e-6, 0.003), entry("aware-nogdr", 8, 4e-6, 0.004))),
-                        end(),
-                    ]
-                )
-            )
-        )
-
-    @given(st.floats(0, 0.3), st.floats(0, 0.3), st.floats(0.01, 100))
-    def test_ratio_interval(self, one: float, other: float, ratio: float) -> None:
-        """Protects MOVER: no wider than both intervals together, no narrower than either; symmetric."""
-        top = (ratio, ratio / (1 + one), ratio * (1 + one))
-        bottom = (1.0, 1 / (1 + other), 1 + other)
-        value, low, high = samples.ratio_interval(top, bottom)
-        assert value == pytest.approx(ratio)
-        widest, least = (1 + one) * (1 + other), 1 + max(one, other)
-        assert ratio / widest * (1 - 1e-9) <= low <= ratio / least * (1 + 1e-9)
-        assert ratio * least * (1 - 1e-9) <= high <= ratio * widest * (1 + 1e-9)
-        back = samples.ratio_interval(bottom, top)
-        assert back[1:] == pytest.approx((1 / high, 1 / low))
 
 
 class TestChoices:

@@ -126,6 +126,12 @@ class TestMadeFiles:
         ):
             assert part in page
 
+    def test_curves_have_the_marks_of_their_figures(self, tmp_path: Path) -> None:
+        records = [made.head(), made.step("aware"), *made.curve("aware", 2e-6, 4e10), made.end()]
+        records[2]["cores"] = {"waited": 0.5, "rank": 0, "preempted": 9, "shared": None}
+        (chart,) = data_of(page_of(made.write(tmp_path / "a", *records)))["charts"]
+        assert chart["series"][0]["marks"] == ["&", *[""] * (len(made.SIZES) - 1)]
+
     def test_one_colour_a_path(self, tmp_path: Path) -> None:
         """A path looks the same in every chart, bar and table, whatever else is on the page."""
         alone = styles(["aware"])["aware"]

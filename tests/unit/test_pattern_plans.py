@@ -36,6 +36,11 @@ HUNDRED: tuple[tuple[str, int, dict[str, Any], list[int]], ...] = (
     ("rma", 2, {"operation": "get"}, [0, 1]),
     ("rma", 2, {"operation": "fetch-add"}, [0, 1]),
     ("rma", 2, {"operation": "load"}, [0, 1]),
+    ("blocks", 2, {"count": 3, "layout": "strided"}, [0, 1]),
+    ("blocks", 4, {"count": 3, "layout": "strided"}, [0, 2, 3]),
+    ("blocks", 2, {"count": 0}, [0, 1]),
+    ("blocks", 2, {"total": 1000}, [0]),
+    ("blocks", 3, {"kv": "qwen2.5-7b:tp=4:page=16", "layers": True, "total": 2800}, [0]),
 )
 """Pattern, ranks, options, and the ranks whose steps are shown: of messages of 100 B."""
 REFUSED: tuple[tuple[str, int, dict[str, Any]], ...] = (
@@ -64,7 +69,7 @@ REFUSED: tuple[tuple[str, int, dict[str, Any]], ...] = (
 
 
 def moved(transfers: Iterable[Transfer], way: str) -> Iterator[str]:
-    for one in transfers:
+    for one in (part for transfer in transfers for part in transfer.parts):
         yield f"{way} {one.peer}: {one.bytes} B at {one.offset}, there at {one.remote_offset}"
 
 

@@ -47,26 +47,16 @@ def test_one_sided_operations() -> None:
     assert fetched.after == word.before and word.after == word.before + 1
     many = [Rma.sums(rank, 8, iterations=7) for rank in (0, 1)]
     assert [one.after - word.before for one in many] == [6, 7]
+    load = rma.at(Shape(2, {"operation": "load"}))
+    assert load.checking.links == Rma.links
+    assert [Rma.links(size) for size in (1, 383, 384, 1 << 20)] == [2, 2, 3, 8192]
+    assert [load.extent(1, size) for size in (1, 1000)] == [256, 1000]
+    assert load.checking.sums is None and load.size_rule.fixed is None
+    assert load.size_rule.chosen() == tuple(4**step << 16 for step in range(8))
     # To add 1 to the bits is to add 1 to the number, also after thousands of checked iterations.
     for start in (word.before, word.before + 100_000):
         (bits,) = struct.unpack("<q", struct.pack("<d", start))
         assert struct.unpack("<d", struct.pack("<q", bits + 1)) == (start + 1,)
-
-
-def test_loads() -> None:
-    """Protects the chain: whole lines within SIZE, buffers that hold it, no bandwidth, sizes of its own."""
-    rma, shape = find_pattern("rma"), Shape(2, {"operation": "load"})
-    job = rma.at(shape)
-    (origin,), (target,) = job.steps(0, 1000), job.steps(1, 1000)
-    assert (origin.receives, target.sends) == ((Transfer(1, 1000),), (Transfer(0, 1000),))
-    assert not origin.sends and not target.receives
-    assert job.checking.links == Rma.links
-    assert [Rma.links(size) for size in (1, 383, 384, 1 << 20)] == [2, 2, 3, 8192]
-    assert [job.extent(1, size) for size in (1, 1000)] == [256, 1000]
-    figure = job.figure(1000)
-    assert (figure.divisor, figure.bytes, figure.definition.split(":")[0]) == (1, 0, "load")
-    assert job.checking.sums is None and job.size_rule.fixed is None
-    assert job.size_rule.chosen() == tuple(4**step << 16 for step in range(8))
 
 
 def test_phase_left_out_is_the_first_one() -> None:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 import re
 import sys
 from importlib.resources import files
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -22,16 +18,13 @@ from jsonschema import Draft202012Validator
 from support import measured as kept
 from support.command import captured
 from support.measured import measured
-from support.results import STEP_PATH, entry, failure, line_of, read_entry, run, whole_file
+from support.results import STEP_PATH, entry, failure, line_of, run, whole_file
 
 import wirespeed
-from wirespeed import inputs
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.job.plan import Plan
 from wirespeed.paths import Switch, TransferPath
 from wirespeed.results import environment, export, model, recorder
-from wirespeed.results.model import Entry
-from wirespeed.results.parts import Times
 from wirespeed.results.reading import decoded, read, record_of
 from wirespeed.results.runs import collect
 from wirespeed.results.schema import schema
@@ -321,15 +314,6 @@ def test_what_a_newer_version_says_costs_nothing(tmp_path: Path) -> None:
     assert [one.cause.kind for one in results.failures] == ["earthquake"]
 
 
-def test_a_line_too_long_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inputs, "LONGEST_LINE", 4096)
-    file = tmp_path / "r.jsonl"
-    file.write_bytes(lines([entry()])[0] + b'"' + b"x" * 10_000 + b'"\n' + lines([failure()])[0])
-    results = read(file)
-    assert len(results.entries) == len(results.failures) == 1
-    assert results.warnings == ["line 2: longer than 4 KiB, left out"]
-
-
 @pytest.mark.parametrize(
     ("name", "why"),
     [
@@ -358,40 +342,10 @@ def test_an_empty_file_is_a_run_that_was_killed_at_once(tmp_path: Path) -> None:
 # ---- tables ---------------------------------------------------------------------------------------------
 
 
-def test_a_table_has_units_and_types(tmp_path: Path) -> None:
-    file = tmp_path / "r.jsonl"
-    file.write_bytes(b"".join(lines([run(), entry(size=8), entry(size=1024, batches=1)])))
-    table = wirespeed.load(file).table()
-    assert list(table)[: len(export.COLUMNS)] == list(export.COLUMNS)
-    assert table["bytes"].dtype == np.int64 and table["bytes"].tolist() == [8, 1024]
-    assert table["path"].tolist() == ["host", "host"]
-    assert table["low_s"][0] > 0 and np.isnan(table["low_s"][1])
-    assert table["bandwidth_Bps"] == pytest.approx(table["bytes"] / table["median_s"])
-
-
 def test_a_table_of_nothing_is_empty(tmp_path: Path) -> None:
     (tmp_path / "r.jsonl").touch()
     table = wirespeed.load(tmp_path / "r.jsonl").table()
     assert set(table) > set(export.COLUMNS) and all(len(column) == 0 for column in table.values())
-
-
-def test_an_entry_with_gaps_leaves_gaps() -> None:
-    bare = Entry(run="r", pattern="p", path="q", bytes=8, times=Times(median=1.0))
-    table = export.to_arrays(collect([read_entry(), bare]))
-    assert np.isnan(table["p99_s"][1]) and table["stopped"].tolist()[1] == ""
-    assert np.isnan(table["bandwidth_bytes"][1])
-
-
-def test_csv_says_what_the_entries_say() -> None:
-    entries = [read_entry(size=8), read_entry(size=1 << 30, batches=2)]
-    from_csv = list(csv.DictReader(io.StringIO(export.to_csv(collect(entries)))))
-    assert len(from_csv) == 2
-    for row, one in zip(from_csv, entries, strict=True):
-        values = {column: attrgetter(member)(one) for column, member in export.COLUMNS.items()}
-        assert {column: row[column] for column in values} == {
-            column: "" if value is None else str(value) for column, value in values.items()
-        }
-    assert from_csv[1]["low_s"] == "" and float(from_csv[0]["median_s"]) == entries[0].seconds
 
 
 def test_importing_the_package_loads_nothing() -> None:

@@ -61,26 +61,6 @@ def test_the_interval_holds_the_median_and_stays_above_zero(data: list[list[floa
     assert samples.summary()["precision"] == (high - low) / 2 / samples.median() <= precision
 
 
-@given(batches, st.integers(-9, 9))
-def test_a_change_of_unit_changes_only_the_unit(data: list[list[float]], power: int) -> None:
-    factor = 2.0**power
-    one, other = filled(data), filled([[value * factor for value in batch] for batch in data])
-    assert other.median() == pytest.approx(one.median() * factor)
-    if interval := one.interval():
-        assert other.interval() == pytest.approx([value * factor for value in interval], rel=1e-9)
-
-
-@given(batches)
-def test_slower_samples_never_have_a_faster_median(data: list[list[float]]) -> None:
-    slower = [[value * (1 + i % 3) for i, value in enumerate(batch)] for batch in data]
-    assert filled(slower).median() >= filled(data).median()
-
-
-def test_equal_samples_have_an_interval_of_no_width() -> None:
-    samples = filled([[3e-6] * 10] * 12)
-    assert samples.interval() == (3e-6, 3e-6) and samples.precision() == 0
-
-
 def test_a_coarse_clock_is_not_taken_for_certainty() -> None:
     """Protects the interval from a clock's step: equal readings are known to half a step, no better."""
     samples = Samples()
@@ -105,14 +85,6 @@ def test_a_clock_that_shows_zero_gives_no_division_by_zero() -> None:
 def test_what_is_no_time_is_refused(bad: float) -> None:
     with pytest.raises(ValueError, match="a time in seconds"):
         Samples().add([1e-6, bad, 2e-6])
-
-
-def test_no_samples_no_figures() -> None:
-    samples = Samples()
-    samples.add([])
-    assert samples.count == samples.batches == 0 and samples.interval() is None
-    with pytest.raises(ValueError, match="no samples"):
-        samples.median()
 
 
 # ---- memory ---------------------------------------------------------------------------------------------
@@ -296,13 +268,6 @@ def test_a_late_figure_ends_with_the_fewest_batches() -> None:
         assert rule.decide(samples, 0.01 * batch) is None
         samples.add([1e-3 * (1 + batch)] * 2)
     assert rule.decide(samples, 0.03) == "max-time"
-
-
-def test_the_pace_of_the_latest_batch_sizes_the_next() -> None:
-    rule, samples = StoppingRule(Stopping(), 25e-9, 1e-9, divisor=2.0), Samples()
-    assert rule.next_batch(1e-3, samples, 0.0) == (1, 5)
-    samples.add([0.125e-3] * 5)
-    assert rule.next_batch(1e-3, samples, 0.005) == (1, 20)
 
 
 def test_a_rank_imports_little() -> None:

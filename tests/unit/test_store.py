@@ -73,13 +73,6 @@ def test_a_line_is_one_write_and_the_disk_is_asked_at_most_once_a_second(
     assert all(data.endswith(b"\n") and data.count(b"\n") == 1 for data in writes)
 
 
-def test_what_json_cannot_say_becomes_null(tmp_path: Path) -> None:
-    with Store(tmp_path / "r.jsonl") as store:
-        store.append({"kind": "wire", "a": float("nan"), "b": [float("inf")], "c": {"d": 1.0}})
-    text = (tmp_path / "r.jsonl").read_text()
-    assert json.loads(text) == {"kind": "wire", "a": None, "b": [None], "c": {"d": 1.0}}
-
-
 def test_threads_do_not_mix_their_lines(tmp_path: Path) -> None:
     with Store(tmp_path / "r.jsonl") as store:
         store.append(run())
@@ -102,16 +95,6 @@ def test_a_file_that_got_no_line_goes_away(tmp_path: Path) -> None:
     with Store(file):
         assert file.exists()
     assert not file.exists()
-
-
-def test_default_names_are_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    stores = [Store() for _ in range(5)]
-    names = {store.path for store in stores}
-    assert len(names) == 5
-    assert all(name.name.startswith("wirespeed-") and name.suffix == ".jsonl" for name in names)
-    for store in stores:
-        store.close()
 
 
 # ---- refused before anything is measured ----------------------------------------------------------------

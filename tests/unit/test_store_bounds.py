@@ -174,8 +174,8 @@ def test_numbers_that_json_does_not_know_in_any_place(tmp_path: Path) -> None:
     """Protects readers in other languages from NaN, and the finite numbers beside it."""
     nan = float("nan")
     with Store(tmp_path / "r.jsonl") as store:
-        store.append({"kind": "later", "a": (1.5, nan, {"b": [nan, 2.5]}), "c": 7, "d": True})
-    whole = {"kind": "later", "a": [1.5, None, {"b": [None, 2.5]}], "c": 7, "d": True}
+        store.append({"kind": "later", "a": (1.5, nan, {"b": [nan, 2.5, float("-inf")]}), "c": 7, "d": True})
+    whole = {"kind": "later", "a": [1.5, None, {"b": [None, 2.5, None]}], "c": 7, "d": True}
     assert json.loads((tmp_path / "r.jsonl").read_text()) == whole
 
 

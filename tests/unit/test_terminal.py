@@ -21,7 +21,6 @@ from support.records import (
     full_run,
     make_run,
     shown,
-    text_of,
 )
 
 from wirespeed.cli.common.reading import read_runs
@@ -151,13 +150,6 @@ class TestTable:
         FORMATS[style]([make_run(*records, pattern=pattern)], stream, None, explain, False)
         if style == "table" and kind != "no bytes":
             assert all(re.search(rf"\bpath{number}\b", stream.getvalue()) for number in range(len(sizes)))
-
-    def test_colours_only_on_terminals(self) -> None:
-        run = full_run(("staged", "aware"))
-        assert "\x1b" not in shown(run)
-        screen = console(100, force_terminal=True, color_system="standard", no_color=True)
-        run_summary.print_run(screen, run)
-        assert "\x1b[32m" not in text_of(screen)
 
     def test_a_pipe_gets_a_wide_plain_table(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("COLUMNS", raising=False)
