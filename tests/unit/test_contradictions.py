@@ -83,6 +83,14 @@ def over_nvlink(rate: float, share: float = 0.004, *more: dict[str, Any]) -> Run
     return make_run(step("gpu", transport="gpu", memory="device", ranks=h200s(2)), figure, *more)
 
 
+def listed(ranks: int) -> Run:
+    """Blocks, faster than any link."""
+    begin = head(pattern="blocks")
+    begin["plan"]["ranks"] = ranks
+    place = step("aware", transport="mpi", memory="device", ranks=h200s(ranks))
+    return last_run([begin, place, entry("aware", 1 << 30, 1e-5, pattern="blocks"), end()])
+
+
 def all_reduced(path: str, **variables: str) -> Run:
     """481 GB/s on the bus of eight GPUs whose links carry 450; NVIDIA expects 480 of switches that sum."""
     pattern = find_pattern("allreduce")
@@ -155,6 +163,7 @@ CASES = {
     "103 % of its links": over_nvlink(1.03 * 450e9),
     "103 %, or 101": over_nvlink(1.03 * 450e9, 0.02),
     "101.9 %": over_nvlink(1.019 * 450e9),
+    **{f"lists of blocks to {ranks - 1} GPUs": listed(ranks) for ranks in (2, 8)},
     "above a rate of --link, which may be too low": over_nvlink(440e9, 0.004, wires("gpu", NVLINK_BY_HAND)),
     "above the links of a switch that sums": all_reduced("nccl-stream"),
     "the same by CUDA graphs": all_reduced("nccl-stream:graph"),

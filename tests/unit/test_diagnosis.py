@@ -226,28 +226,6 @@ def test_a_crash_on_another_host(after: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "loaded", "said"),
-    [
-        (
-            "opal_pack in libopen-pal.so.80",
-            "/mpi/libopen-pal.so.80.0.5",
-            "Open MPI 5.0.8, /mpi/libopen-pal.so",
-        ),
-        ("PMPI_Send in libmpi.so.40", "/mpi/libmpi.so.40.40.7", "Open MPI 5.0.8, /mpi/libmpi.so.40.40.7"),
-        ("ucp_wait in libucp.so.0", "UCX 1.22.0, /opt/libucp.so.0.0.0", "UCX 1.22.0, /opt/libucp.so.0.0.0"),
-        ("f in libcuda.so.1", "/usr/lib/libcuda.so.580.95", "/usr/lib/libcuda.so.580.95"),
-    ],
-)
-def test_a_crash_names_the_library_that_was_loaded(fault: str, loaded: str, said: str) -> None:
-    """Protects those who must say with which library it crashed: path and version stand in the line."""
-    last = ("killed by SIGSEGV", fault, list[str](), list[str](), False, loaded)
-    crash = RankReport("crash", 1, 36, "n2", "host", 8, 7, None, -1, *last)
-    text = diagnose(Events(2, "n1", crashes=[crash], mpi="Open MPI 5.0.8")).text
-    assert f" in {fault}; loaded: {said}" in text
-    assert "loaded" not in diagnose(Events(2, crashes=[crash._replace(loaded="")])).text
-
-
-@pytest.mark.parametrize(
     ("log", "said"),
     [
         ("[proxy:1@n2] HYDU_sock_connect (sock.c:110): unable to get host address for n1", "only IPv6"),
@@ -292,6 +270,43 @@ def hung(
 
 
 HALTED = replace(SEND, state="T")
+N1, N2 = ("eth0", "10.0.0.1"), ("eth0", "10.0.0.2")
+DOCKER = ("docker0", "172.17.0.1")
+ADDRESSES: tuple[dict[str, tuple[tuple[str, str], ...]], ...] = (
+    {"n1": (DOCKER, N1), "n2": (DOCKER, N2)},
+    {"n1": (DOCKER,), "n2": (("virbr0", "172.17.0.1"), N2)},
+    {"n1": (N1,), "n2": (N2,)},
+    {"n1": (DOCKER, N1), "n2": (N2,)},
+    {"n1": (DOCKER, N1)},
+    {"n1": (N1,), "n2": (("eth0", "fd00::2"),)},
+)
+"""By host, (interface, address)."""
+COMPLAINTS = {
+    "Open MPI": [
+        "---",
+        "WARNING: Open MPI accepted a TCP connection from what appears to be",
+        *("another", "", "x"),
+    ],
+    "UCX": [
+        "[1795932553.600133] [vm:3076 :0]  ucp_context.c:1381 UCX  WARN  transport 'rd' is lacking",
+        "[1795932553.600148] [vm:3076 :0]  ucp_context.c:1643 UCX  ERROR no usable transports",
+    ],
+    "Open MPI, of several lines": [
+        "---",
+        "A requested component was not found, or was unable to be opened.",
+        *("Framework: btl", "Component: tcpp", "---"),
+        "*** An error occurred in MPI_Init_thread",
+    ],
+    "PMIx, which is none": ["[vm:30777] PMIX ERROR: unable to reach ptl.c", "x"],
+}
+LOADED = {
+    "opal_pack in libopen-pal.so.80": "/mpi/libopen-pal.so.80.0.5",
+    "PMPI_Send in libmpi.so.40": "/mpi/libmpi.so.40.40.7",
+    "ucp_wait in libucp.so.0": "UCX 1.22.0, /opt/libucp.so.0.0.0",
+    "f in libcuda.so.1": "/usr/lib/libcuda.so.580.95",
+    "f in a library that nobody loaded": "",
+}
+"""The library in which it crashed, by the function."""
 ALL = (report(2, 4, peer=0), report(0, 5), report(1, 4, peer=0, fault="ib_poll"))
 SEGV = report(1, 3, state="killed by SIGSEGV", fault="opal_progress in libopen-pal.so", python=["a"])
 LOST = RankError(1, "peer lost")
@@ -364,6 +379,29 @@ HANGS = {
     "what a rank refuses by itself, with a code of its own": errors(
         LOST._replace(code=3), seen_to_die=RECV, watched={0, 1}
     ),
+    **{
+        f"ranks that do not meet, and addresses {addresses}": hung(
+            [], [report(0, 0, path="start", call=None)], roster={}, addresses=addresses
+        )
+        for addresses in ADDRESSES
+    },
+    **{
+        f"a library's complaint before the ranks {when}, {who}": hung(
+            [], [report(0, 0)], roster=roster, log=deque(log)
+        )
+        for who, log in COMPLAINTS.items()
+        for when, roster in (("meet", {}), ("hang", RANKS))
+    },
+    **{
+        f"a crash in {fault}": diagnose(
+            Events(
+                2,
+                crashes=[report(1, 8, state="killed by SIGSEGV", fault=fault, loaded=loaded)],
+                mpi="Open MPI 5.0.8",
+            )
+        )
+        for fault, loaded in LOADED.items()
+    },
     "complete figures are not spoilt": diagnose(Events(finished=True, code=1)),
     "a crash after the last figure": diagnose(Events(finished=True, crashes=[report(1, 3)])),
 }
@@ -372,75 +410,6 @@ HANGS = {
 def test_hangs_crashes_and_errors(golden: Golden) -> None:
     """Protects those that wait from the blame, and the cause from what it brought about."""
     golden("frontend/hangs", {title: told(outcome) for title, outcome in HANGS.items()})
-
-
-N1, N2 = ("eth0", "10.0.0.1"), ("eth0", "10.0.0.2")
-DOCKER = ("docker0", "172.17.0.1")
-
-
-@pytest.mark.parametrize(
-    ("hosts", "said"),
-    [
-        ({"n1": (DOCKER, N1), "n2": (DOCKER, N2)}, "172.17.0.1 is on n1 and n2 (docker0)"),
-        ({"n1": (DOCKER, N1), "n2": (DOCKER, N2)}, "; eth0 has a different address on each"),
-        ({"n1": (DOCKER,), "n2": (("virbr0", "172.17.0.1"), N2)}, "is on n1 and n2 (docker0, virbr0)"),
-        ({"n1": (N1,), "n2": (N2,)}, ""),
-        ({"n1": (DOCKER, N1), "n2": (N2,)}, ""),
-        ({"n1": (DOCKER, N1)}, ""),
-        ({}, ""),
-        (
-            {"n1": (N1,), "n2": (("eth0", "fd00::2"),)},
-            "n1 has only IPv4 addresses and n2 has only IPv6 addresses: they cannot reach each other",
-        ),
-    ],
-)
-def test_addresses_that_keep_ranks_apart(hosts: dict[str, tuple[tuple[str, str], ...]], said: str) -> None:
-    """Protects from 'waits between calls' where an MPI calls its own host by docker0's address."""
-    outcome = hung([], [report(0, 0, path="start", call=None)], roster={}, addresses=hosts)
-    assert said in outcome.text
-    assert said or outcome.text.endswith("with rank 1, 8 B, iteration 0")
-
-
-@pytest.mark.parametrize(
-    ("printed", "end"),
-    [
-        (
-            [
-                "---",
-                "WARNING: Open MPI accepted a TCP connection from what appears to be",
-                "another",
-                "",
-                "x",
-            ],
-            "; before: WARNING: Open MPI accepted a TCP connection from what appears to be another",
-        ),
-        (
-            [
-                "[1795932553.600133] [vm:3076 :0]  ucp_context.c:1381 UCX  WARN  transport 'rd' is lacking",
-                "[1795932553.600148] [vm:3076 :0]  ucp_context.c:1643 UCX  ERROR no usable transports",
-            ],
-            "; before: UCX WARN transport 'rd' is lacking UCX ERROR no usable transports",
-        ),
-        (
-            [
-                "---",
-                "A requested component was not found, or was unable to be opened.",
-                "Framework: btl",
-                "Component: tcpp",
-                "---",
-                "*** An error occurred in MPI_Init_thread",
-            ],
-            "; before: A requested component was not found, or was unable to be opened. Framework: btl "
-            "Component: tcpp",
-        ),
-        (["[vm:30777] PMIX ERROR: unable to reach ptl.c", "x"], "iteration 0"),
-    ],
-)
-def test_a_library_s_complaint_stands_in_the_line(printed: list[str], end: str) -> None:
-    """Protects the one sentence that names the cause: it was in the record alone."""
-    log = deque(printed)
-    assert hung([], [report(0, 0)], roster={}, log=log).text.endswith(end)
-    assert not hung([], [report(0, 0)], log=log).text.endswith(end) or end == "iteration 0"
 
 
 def test_the_call_is_that_of_the_stack() -> None:

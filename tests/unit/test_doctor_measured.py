@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 from msgspec import structs, to_builtins
+from support.golden import Golden
 from support.records import as_read, entry, failure, figure, step
 
 from wirespeed.doctor import examine, measured, trials
 from wirespeed.doctor.facts.model import MachineFacts, MpiFact
 from wirespeed.doctor.finding import Cost, Finding, Improvement, RemedyPoint, ordered
-from wirespeed.doctor.findings import find_all, thresholds
+from wirespeed.doctor.findings import find_all
 from wirespeed.doctor.job import Attempt
 from wirespeed.doctor.tables import table
 from wirespeed.report.facts.trust import trust
@@ -37,88 +39,186 @@ def attempt(*figures: tuple[int, float], share: float = 0.01) -> Attempt:
     return Attempt({one.bytes: one for one in entries})
 
 
-class TestWorth:
-    def test_of_gpudirect_on_two_h200s(self) -> None:
-        """UCX_TLS without cuda_ipc costs what the pair of paths that differ by it says."""
-        finding = Finding("variable-UCX_TLS", "t", Cost.SOME)
-        known = measured.with_worth(finding, runs(), H200)
-        assert known.worth is not None
-        best = known.worth.best
-        assert best is not None
-        assert best.certain
-        assert best.bytes == 1 << 30
-        assert best.ratio == pytest.approx(9.72, abs=0.05)
-        assert known.worth.measured == H200
-        assert known.measured_cost is Cost.HIGH
+def told(found: Iterable[Finding]) -> str:
+    """Each finding with what it costs, what was seen, what to do, and what that is worth."""
+    lines = []
+    for one in found:
+        lines += [f"{one.key}: {one.title}", f"  cost: {one.measured_cost}{', refuted' * one.refuted}"]
+        lines += [*(f"  seen: {line}" for line in one.evidence), *(f"  do: {line}" for line in one.remedy)]
+        if one.worth:
+            said = [
+                one.worth.verdict or "nothing known",
+                *["useless"] * one.worth.useless,
+                one.worth.measured,
+            ]
+            lines.append(f"  worth: {one.worth.what}: {', '.join(filter(None, said))}")
+            lines += [
+                f"    {at.bytes} B: {_short(at.ratio)} ({_short(at.low)} to {_short(at.high)})"
+                for at in one.worth.points
+            ]
+        lines += ["  it can be tried"] * (one.trial is not None)
+    return "\n".join(lines)
 
-    def test_nothing_is_as_read(self) -> None:
-        """Without both paths in the file there is no worth."""
-        finding = Finding("variable-UCX_TLS", "t", Cost.SOME)
-        assert measured.with_worth(finding, runs("h200-x2-exchange.jsonl"), "f").worth is None
-        assert measured.with_worth(Finding("memlock", "t", Cost.HIGH), runs(), "f").worth is None
 
-    def test_measured_worth_overrules_the_class(self) -> None:
-        def worth(ratio: float, low: float, high: float) -> Finding:
-            point = RemedyPoint(8, ratio, 1.0, ratio, low, high)
-            return Finding("k", f"{ratio}", Cost.SOME, worth=Improvement("w", (point,)))
+def _short(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3g}"
 
-        assert worth(3, 2.9, 3.1).measured_cost is Cost.HIGH
-        assert worth(1.5, 1.4, 1.6).measured_cost is Cost.SOME
-        assert worth(0.8, 0.7, 0.9).measured_cost is Cost.SMALL
-        # Where the intervals do not tell, the rule's own class stays.
-        assert worth(3, 0.5, 9).measured_cost is Cost.SOME
-        found = ordered([worth(1.5, 1.4, 1.6), worth(9, 8, 10), worth(3, 2.9, 3.1)])
-        assert [finding.title for finding in found] == ["9", "3", "1.5"]
 
-    def test_verdicts(self) -> None:
-        def of(*points: tuple[float, float, float]) -> str:
-            return Improvement(
-                "w", tuple(RemedyPoint(8, r, 1.0, r, low, high) for r, low, high in points)
-            ).verdict
+def worth(*points: tuple[float, float | None, float | None], cost: str = Cost.SOME) -> Finding:
+    """Of ratios with their intervals."""
+    made = (RemedyPoint(8, ratio, 1.0, ratio, low, high) for ratio, low, high in points)
+    return Finding("k", f"{points[:1]}", cost, worth=Improvement("w", tuple(made)))
 
-        assert of((2, 1.9, 2.1), (0.5, 0.4, 0.6)) == "better"
-        assert of((0.5, 0.4, 0.6), (1, 0.9, 1.1)) == "worse"
-        assert of((1.2, 0.9, 1.4)) == "same"
-        assert of() == ""
 
-    @pytest.mark.parametrize(
-        ("points", "useless"),
-        [
-            ([(1.0, 0.9, 1.1), (0.98, 0.9, 1.2)], True),
-            ([(1.0, 0.9, 1.1), (3.0, 0.4, 9.0)], False),
-            ([(1.0, None, None)], False),
-            ([(0.5, 0.4, 0.6), (3.0, 0.4, 9.0)], True),
-            ([(2.0, 1.9, 2.1)], False),
-            ([], False),
-        ],
-    )
-    def test_only_narrow_intervals_refute(
-        self, points: list[tuple[float, float | None, float | None]], useless: bool
-    ) -> None:
-        """Protects a fault from being cleared on a loaded machine, where every interval includes 1."""
-        worth = Improvement(
-            "w", tuple(RemedyPoint(8, ratio, 1.0, ratio, low, high) for ratio, low, high in points)
+def compared(before: Attempt, after: Attempt, *sizes: int) -> Finding:
+    return Finding("k", "t", Cost.SOME, worth=trials.compare("w", before, after, sizes))
+
+
+def of_file(*runs_: Run, key: str = "", **more: object) -> list[Finding]:
+    """What is found of an Open MPI that measured these."""
+    mpi = MpiFact("m", "openmpi", chosen=True)
+    facts = structs.replace(MachineFacts(kind="cuda", mpis=(mpi,), runs=runs_, file="f.jsonl"), **more)
+    return [one for one in find_all(facts) if one.key.startswith(key)]
+
+
+def relabelled(path: str, *proofs: tuple[int, str]) -> Run:
+    """Two H200s' figures of another path, as if they were aware's; `proofs`: bytes, and what counters say."""
+    (run,) = runs()
+    records = [one for one in to_builtins(run.records) if one.get("path") in (None, path)]
+    aware = {"path": "aware", "transport": "mpi"}
+    made = collect(as_read([{**one, **aware} if "path" in one else one for one in records]))[0]
+    for size, verdict in proofs:
+        proof = {"kind": "evidence", "path": "aware", "bytes": size, "verdict": verdict, "text": "counted"}
+        made.add(*as_read([{**proof, "run": made.name}]))
+    return made
+
+
+UCX_TLS = Finding("variable-UCX_TLS", "t", Cost.SOME)
+LIBRARIES = "blocks/h200-x2-libraries.jsonl"
+CASES: dict[str, Callable[[], Iterable[Finding]]] = {
+    "UCX_TLS without cuda_ipc costs what the pair of paths that differ by it says": lambda: [
+        measured.with_worth(UCX_TLS, runs(), H200)
+    ],
+    "without both paths in the file there is no worth": lambda: [
+        measured.with_worth(UCX_TLS, runs("h200-x2-exchange.jsonl"), "f"),
+        measured.with_worth(Finding("memlock", "t", Cost.HIGH), runs(), "f"),
+    ],
+    "what was measured overrules the rule's own class, where intervals tell": lambda: ordered(
+        [worth(point) for point in ((1.5, 1.4, 1.6), (9, 8, 10), (3, 2.9, 3.1), (0.8, 0.7, 0.9), (3, 0.5, 9))]
+    ),
+    "verdicts of several sizes": lambda: [
+        worth((2, 1.9, 2.1), (0.5, 0.4, 0.6)),
+        worth((0.5, 0.4, 0.6), (1, 0.9, 1.1)),
+        worth((1.2, 0.9, 1.4)),
+        worth(),
+    ],
+    "only narrow intervals refute, and nothing that breaks": lambda: [
+        worth(*points, cost=cost)
+        for cost in (Cost.SOME, Cost.BREAKS)
+        for points in (
+            [(1.0, 0.9, 1.1), (0.98, 0.9, 1.2)],
+            [(1.0, 0.9, 1.1), (3.0, 0.4, 9.0)],
+            [(1.0, None, None)],
+            [(0.5, 0.4, 0.6), (3.0, 0.4, 9.0)],
         )
-        assert worth.useless is useless
-        assert Finding("k", "t", Cost.SOME, worth=worth).refuted is useless
-        assert not Finding("k", "t", Cost.BREAKS, worth=worth).refuted
+    ],
+    "before and after": lambda: [compared(attempt((8, 2e-6), (64, 4e-6)), attempt((8, 1e-6)), 8, 64)],
+    "launches that disagree tell nothing": lambda: [
+        compared(
+            trials.merged([attempt((8, 1.0e-6)), attempt((8, 2.0e-6))]),
+            trials.merged([attempt((8, 0.9e-6)), attempt((8, 1.4e-6))]),
+            8,
+        )
+    ],
+    "small messages of GPUs are slow over UCX: 8 B take longer than 4 KiB": lambda: of_file(
+        *runs(), key="tuning"
+    ),
+    "another machine's file is not tried here": lambda: of_file(*runs(), key="tuning", foreign=True),
+    "without measurements nothing is said of them": lambda: of_file(key="tuning"),
+    "an MPI that stages, by its rates": lambda: of_file(relabelled("staged"), key="mpi-stages"),
+    "that stages in pieces": lambda: of_file(relabelled("staged-pipelined"), key="mpi-stages"),
+    "whose GPUDirect is off": lambda: of_file(relabelled("aware-nogdr"), key="mpi-stages"),
+    "one that does not": lambda: of_file(*runs(), key="mpi-stages"),
+    "a fast one that staged all the same, by counters": lambda: of_file(
+        relabelled("aware", (1 << 24, "staged")), key="mpi-stages"
+    ),
+    "a slow one that went straight, by counters": lambda: of_file(
+        relabelled("staged", (1 << 24, "direct")), key="mpi-stages"
+    ),
+    "two ranks on one GPU, which short messages leave": lambda: of_file(
+        relabelled("staged", (8192, "staged"), (1 << 24, "inside")), key="mpi-stages"
+    ),
+    "the latest figures count": lambda: of_file(relabelled("staged"), key="mpi-stages", trial=runs()[0]),
+    "Open MPI crashed on derived datatypes between two H200s": lambda: of_file(
+        *runs(LIBRARIES), key="mpi-datatypes"
+    ),
+    "no threshold explains a list of thousands of blocks": lambda: of_file(*runs(LIBRARIES), key="tuning"),
+    **{
+        f"a derived datatype, {times} times as slow as packing": lambda times=times: of_file(  # type: ignore[misc]
+            made(entry("aware-packed", 4096, 1e-4), entry("aware-datatype", 4096, times * 1e-4)),
+            key="mpi-datatypes",
+        )
+        for times in (300.0, 5.2, 5.0, 0.2)
+    },
+}
+
+
+def test_what_is_found(golden: Golden) -> None:
+    """Protects a fault from being cleared on a loaded machine, and an MPI from blame that counters refute."""
+    golden("doctor/measured", {case: told(make()) for case, make in CASES.items()})
+
+
+def test_a_datatype_s_worth_is_that_of_packing() -> None:
+    run = made(entry("aware-packed", 4096, 1e-4), entry("aware-datatype", 4096, 3e-2))
+    (finding,) = of_file(run, key="mpi-datatypes")
+    worth = measured.with_worth(finding, [run], "f.jsonl").worth
+    assert worth is not None and worth.points[0].ratio == pytest.approx(300)
+
+
+def test_every_tuning_has_its_source() -> None:
+    for one in table("tunings"):
+        assert one["source"] and one["says"] and one["variables"]
+        assert one["when"] in ("small", "slow")
+
+
+def made_of(**times: tuple[float, ...]) -> Run:
+    """Paths whose names have a _ for each -, with times at 8, 64, ... B."""
+    return made(
+        *(
+            entry(path.replace("_", "-"), 8 ** (at + 1), seconds)
+            for path, all_ in times.items()
+            for at, seconds in enumerate(all_)
+        )
+    )
+
+
+class TestBestPath:
+    def test_two_h200s(self) -> None:
+        """The file's own figures: kernels first, copy engines for the largest messages."""
+        found = [one for one in measured.stretches(runs()[-1]) if not one.mpi]
+        assert [(one.first, one.last) for one in found] == [(8, 1 << 24), (1 << 26, 1 << 30)]
+        assert found[0].paths == ("gpu",)
+        assert set(found[1].paths) == {"ipc-read", "ipc-write"}
+
+    def test_a_crossover_and_ties(self) -> None:
+        found = measured.stretches(made_of(host=(1e-6, 9e-6), rma_host=(2e-6, 3e-6)))
+        assert [(one.first, one.last, one.paths) for one in found] == [
+            (8, 8, ("host",)),
+            (64, 64, ("rma-host",)),
+        ]
+        assert [one.least for one in found] == pytest.approx([2, 3])
+        (one,) = measured.stretches(made_of(host=(1e-6,), rma_host=(1e-6,)))
+        assert one.paths == ("host", "rma-host") and one.least is None
+
+    def test_no_path_takes_less_than_the_time_of_the_fastest(self) -> None:
+        """Protects readers from '0.9 times as long': wide intervals let a slower path be called the best."""
+        wide = [entry("host", size, 1.2e-6, share=0.5) for size in (8, 64)]
+        run = made(*wide, entry("rma-host", 8, 1e-6), entry("rma-host", 64, 3e-6))
+        for one in measured.stretches(run):
+            assert one.least is None or one.least >= 1
 
 
 class TestTrials:
-    def test_before_and_after(self) -> None:
-        worth = trials.compare("w", attempt((8, 2e-6), (64, 4e-6)), attempt((8, 1e-6)), (8, 64))
-        assert [(point.bytes, point.ratio) for point in worth.points] == [(8, 2.0), (64, None)]
-        assert worth.points[0].certain
-        assert worth.verdict == "better"
-
-    def test_launches_that_disagree_tell_nothing(self) -> None:
-        """Protects users from a difference that is one launch's luck."""
-        before = trials.merged([attempt((8, 1.0e-6)), attempt((8, 2.0e-6))])
-        after = trials.merged([attempt((8, 0.9e-6)), attempt((8, 1.4e-6))])
-        assert before.entries[8].seconds == pytest.approx(1.5e-6)
-        (point,) = trials.compare("w", before, after, (8,)).points
-        assert not point.certain
-
     def test_each_side_starts_in_turn(self, monkeypatch: pytest.MonkeyPatch) -> None:
         from wirespeed.doctor import job
         from wirespeed.doctor.finding import Conditions, Trial
@@ -151,70 +251,6 @@ class TestAwareness:
         assert not [one for one in find_all(MachineFacts(kind="cuda", mpis=(fact,))) if "mpi" in one.key]
 
 
-class TestBestPath:
-    def test_two_h200s(self) -> None:
-        """The file's own figures: kernels first, copy engines for the largest messages."""
-        found = [one for one in measured.stretches(runs()[-1]) if not one.mpi]
-        assert [(one.first, one.last) for one in found] == [(8, 1 << 24), (1 << 26, 1 << 30)]
-        assert found[0].paths == ("gpu",)
-        assert set(found[1].paths) == {"ipc-read", "ipc-write"}
-
-    def test_a_crossover(self) -> None:
-        figures = {"host": (1e-6, 9e-6), "rma-host": (2e-6, 3e-6)}
-        run = made(
-            *(
-                entry(path, size, seconds)
-                for path, pair in figures.items()
-                for size, seconds in zip((8, 64), pair, strict=True)
-            )
-        )
-        found = measured.stretches(run)
-        assert [(one.first, one.last, one.paths) for one in found] == [
-            (8, 8, ("host",)),
-            (64, 64, ("rma-host",)),
-        ]
-        assert [one.least for one in found] == pytest.approx([2, 3])
-
-    def test_no_path_takes_less_than_the_time_of_the_fastest(self) -> None:
-        """Protects readers from '0.9 times as long': wide intervals let a slower path be called the best."""
-        wide = [entry("host", size, 1.2e-6, share=0.5) for size in (8, 64)]
-        run = made(*wide, entry("rma-host", 8, 1e-6), entry("rma-host", 64, 3e-6))
-        for one in measured.stretches(run):
-            assert one.least is None or one.least >= 1
-
-    def test_ties_are_told(self) -> None:
-        run = made(*(entry(path, 8, 1e-6) for path in ("host", "rma-host")))
-        (one,) = measured.stretches(run)
-        assert one.paths == ("host", "rma-host") and one.least is None
-
-
-class TestThresholds:
-    def facts(self, *found: Run, **more: object) -> MachineFacts:
-        facts = MachineFacts(
-            kind="cuda", mpis=(MpiFact("m", "openmpi", chosen=True),), runs=found, file="f.jsonl"
-        )
-        return structs.replace(facts, **more)
-
-    def test_small_messages_of_gpus_are_slow_over_ucx(self) -> None:
-        """Open MPI with UCX on two H200s: 8 B take longer than 4 KiB."""
-        found = {one.key: one for one in thresholds.find(self.facts(*runs()))}
-        finding = found["tuning-aware-UCX_RNDV_THRESH"]
-        assert finding.title == "aware: 8 B to 512 B takes up to 2.0 times as long as 4 KiB"
-        assert finding.remedy[0] == "export UCX_RNDV_THRESH=1"
-        assert finding.trial is not None
-        assert finding.cost is Cost.SMALL, "nobody has measured yet that it helps"
-
-    def test_another_machine_s_file_is_not_tried_here(self) -> None:
-        found = list(thresholds.find(self.facts(*runs(), foreign=True)))
-        assert found
-        assert not any(one.trial for one in found)
-
-    def test_every_tuning_has_its_source(self) -> None:
-        for one in table("tunings"):
-            assert one["source"] and one["says"] and one["variables"]
-            assert one["when"] in ("small", "slow")
-
-
 class TestSameMachine:
     def test_host_cpu_and_gpus(self) -> None:
         (run,) = runs()
@@ -225,91 +261,6 @@ class TestSameMachine:
         assert not measured.same_machine(run, "vm", Cpu(model="another"), gpus)
         assert not measured.same_machine(run, "vm", cpu, [{"kind": "cuda", "name": "NVIDIA A100"}])
         assert not measured.same_machine(run, "vm", cpu, [])
-
-
-def test_without_measurements_nothing_is_said_of_them() -> None:
-    facts = MachineFacts(kind="cuda", mpis=(MpiFact("m", "openmpi", chosen=True),))
-    assert not [one for one in find_all(facts) if one.key.startswith("tuning")]
-
-
-class TestStaging:
-    def relabelled(self, path: str) -> Run:
-        """Two H200s' figures of another path, as if they were aware's."""
-        (run,) = runs()
-        records = [one for one in to_builtins(run.records) if one.get("path") in (None, path)]
-        aware = {"path": "aware", "transport": "mpi"}
-        return collect(as_read([{**one, **aware} if "path" in one else one for one in records]))[0]
-
-    @pytest.mark.parametrize("path", ["aware-nogdr", "staged", "staged-pipelined"])
-    def test_an_mpi_that_stages_without_saying_so(self, path: str) -> None:
-        """Protects users from an MPI that is aware, and slow: 450 GB/s of NVLink are there."""
-        facts = MachineFacts(kind="cuda", runs=(self.relabelled(path),), file="f.jsonl")
-        (finding,) = [one for one in find_all(facts) if one.key == "mpi-stages"]
-        assert finding.cost is Cost.HIGH
-        assert "450 GB/s" in finding.evidence[1]
-
-    @pytest.mark.parametrize(("verdict", "found"), [("staged", 1), ("direct", 0), ("unknown", 0)])
-    def test_counters_decide_where_they_were_read(self, verdict: str, found: int) -> None:
-        """A fast MPI that staged all the same, a slow one that went straight: rates would say else."""
-        path = "aware" if verdict == "staged" else "staged"
-        run = self.relabelled(path) if verdict != "unknown" else runs()[0]
-        proof = {"kind": "evidence", "path": "aware", "bytes": 1 << 24, "verdict": verdict, "text": "counted"}
-        run.add(*as_read([{**proof, "run": run.name}]))
-        facts = MachineFacts(kind="cuda", runs=(run,), file="f.jsonl")
-        stages = [one for one in find_all(facts) if one.key == "mpi-stages"]
-        assert len(stages) == found
-        if stages:
-            assert stages[0].evidence == ("f.jsonl: counters of the wires at 16 MiB: counted",)
-
-    def test_the_largest_message_decides(self) -> None:
-        """Protects two ranks on one GPU, which short messages leave, from "copies through the host"."""
-        run = self.relabelled("staged")
-        proof = {"kind": "evidence", "path": "aware", "text": "counted", "run": run.name}
-        for size, verdict in ((8192, "staged"), (1 << 24, "inside")):
-            run.add(*as_read([{**proof, "bytes": size, "verdict": verdict}]))
-        facts = MachineFacts(kind="cuda", runs=(run,), file="f.jsonl")
-        assert not [one for one in find_all(facts) if one.key == "mpi-stages"]
-
-    def test_one_that_does_not(self) -> None:
-        facts = MachineFacts(kind="cuda", runs=runs(), file=H200)
-        assert not [one for one in find_all(facts) if one.key == "mpi-stages"]
-
-    def test_the_latest_figures_count(self) -> None:
-        facts = MachineFacts(kind="cuda", runs=(self.relabelled("staged"),), trial=runs()[0], file="f.jsonl")
-        assert not [one for one in find_all(facts) if one.key == "mpi-stages"]
-
-
-class TestDatatypes:
-    """Lists of blocks on device memory: an MPI may take a derived datatype block by block, or crash."""
-
-    def found(self, run: Run) -> list[Finding]:
-        facts = MachineFacts(kind="cuda", runs=(run,), file="f.jsonl")
-        return [one for one in find_all(facts) if one.key == "mpi-datatypes"]
-
-    def test_no_threshold_explains_a_list(self) -> None:
-        """Protects from a variable for messages that are slow because there are thousands of them."""
-        facts = MachineFacts(kind="cuda", runs=runs("blocks/h200-x2-libraries.jsonl"), file="f.jsonl")
-        assert not [one for one in find_all(facts) if one.key.startswith("tuning-")]
-
-    def test_open_mpi_5_crashed_between_two_h200s(self) -> None:
-        """Protects from a figure that is only missing: the doctor says what to do instead."""
-        (finding,) = self.found(*runs("blocks/h200-x2-libraries.jsonl"))
-        assert finding.cost is Cost.BREAKS
-        assert finding.evidence == (
-            "f.jsonl: Open MPI 5.0.11 crashed on a device pointer in opal_generic_simple_pack in "
-            "libopen-pal.so.80",
-        )
-        assert "pack the blocks" in finding.remedy[0]
-
-    @pytest.mark.parametrize(("times", "found"), [(300.0, 1), (5.2, 1), (5.0, 0), (1.0, 0), (0.2, 0)])
-    def test_more_than_five_times_as_slow_as_packing(self, times: float, found: int) -> None:
-        run = made(entry("aware-packed", 4096, 1e-4), entry("aware-datatype", 4096, times * 1e-4))
-        findings = self.found(run)
-        assert len(findings) == found
-        if found:
-            assert findings[0].cost is Cost.HIGH
-            worth = measured.with_worth(findings[0], [run], "f.jsonl").worth
-            assert worth is not None and worth.points[0].ratio == pytest.approx(times)
 
 
 class TestWrongBytes:

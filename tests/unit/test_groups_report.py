@@ -5,47 +5,18 @@ from __future__ import annotations
 import csv
 import io
 from pathlib import Path
-from typing import Any
 
 import pytest
-from support.records import as_read, entry
+from support.records import as_read
 
 from wirespeed import load
 from wirespeed.cli.main import main
-from wirespeed.limits import Used, ceiling
 from wirespeed.report.export.markdown import markdown
 from wirespeed.report.page import read_sources
 from wirespeed.report.page.notes import machine_names
 from wirespeed.results.runs import Run, collect
 
 RESULTS = Path(__file__).parents[2] / "results"
-
-
-def run_of(pattern: str, *entries: dict[str, Any], **step: Any) -> Run:
-    plan = {"pattern": pattern, "options": step.pop("options", []), **step.pop("plan", {})}
-    path = {"path": "aware", "transport": "mpi", "memory": "device"}
-    job = {"kind": "step", "run": "r", "step": 0, **path, **step}
-    return collect(as_read([{"kind": "run", "run": "r", "plan": plan}, job, *entries]))[0]
-
-
-def h200s(count: int, hosts: tuple[str, ...] = ("n1",), name: str = "NVIDIA H200") -> list[dict[str, Any]]:
-    return [
-        {
-            "rank": rank,
-            "host": hosts[rank % len(hosts)],
-            "pid": 1,
-            "cpus": "0",
-            "device": {"kind": "cuda", "index": rank, "name": name, "id": f"GPU-{rank}"},
-        }
-        for rank in range(count)
-    ]
-
-
-def test_lists_to_several_ranks_have_the_senders_links_as_limit() -> None:
-    record = {**entry("aware", 4096, 1e-4), "pattern": "blocks"}
-    for count, how in ((2, "if all of these links lead to the other GPU"), (8, "GB/s out of a GPU")):
-        limit = run_of("blocks", record, ranks=h200s(count), plan={"ranks": count}).ceiling("aware")
-        assert limit is not None and how in limit.equation and limit.rate == 450e9
 
 
 def test_every_export_tells_configurations_apart(capsys: pytest.CaptureFixture[str]) -> None:
@@ -111,14 +82,3 @@ def test_machines_that_call_themselves_alike_are_told_apart() -> None:
     assert machine_names(runs) == ["vm (1)", "vm (2)", "vm (1)", "vm (3)", "n1"]
     # A run may see some of the GPUs only, or none.
     assert machine_names([runs[0], runs[2], on("vm", "a", "2"), on("vm", "")]) == ["vm"] * 4
-
-
-def test_a_limit_that_nobody_knows_is_not_guessed() -> None:
-    step = {"ranks": h200s(2), "memory": "device", "transport": "mpi"}
-    assert ceiling(Used("pingpong", step)) is not None
-    for other in (
-        {"ranks": h200s(2, name="NVIDIA Z1")},
-        {"ranks": h200s(2, ("n1", "n2"))},
-        {"memory": "pageable"},
-    ):
-        assert ceiling(Used("pingpong", {**step, **other})) is None

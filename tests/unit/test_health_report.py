@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +12,7 @@ import pytest
 from rich.console import Console
 from support.fake_run import FakeRun
 from support.golden import Golden
-from support.records import as_read, console, entry, head, make_run, text_of
+from support.records import as_read, console, entry, make_run, text_of
 
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode
@@ -58,22 +57,13 @@ throttled = false
 """
 
 
-class TestRules:
-    @pytest.fixture(autouse=True)
-    def _here(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.chdir(tmp_path)
-
-    def check(self, text: str, *records: Record) -> int:
-        Path("site.toml").write_text(text)
-        lines = [head(), entry("aware", 8, 1e-6, 0.002), *records]
-        Path("r.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in lines))
-        return main(["check", "--require", "site.toml", "r.jsonl", "--all"])
-
-    def test_measure_needs_no_size_of_it(self, fake: FakeRun) -> None:
-        """Protects --measure from a rule that is no size's."""
-        Path("site.toml").write_text(RULES)
-        main(["check", "--require", "site.toml", "--measure", "--device", "cpu"])
-        assert [plan.sizes for plan in fake.plans] == [(8,)]
+def test_measure_needs_no_size_of_a_rule_that_is_no_size_s(
+    fake: FakeRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("site.toml").write_text(RULES)
+    main(["check", "--require", "site.toml", "--measure", "--device", "cpu"])
+    assert [plan.sizes for plan in fake.plans] == [(8,)]
 
 
 def watched(*sick: bool, first: int = 2) -> Drift:

@@ -251,23 +251,33 @@ class TestGzip:
         results = read(file)
         return len(results.entries), results.warnings
 
-    def test_is_read(self, tmp_path: Path) -> None:
-        assert self.read(tmp_path, gzip.compress(self.CONTENT)) == (2, [])
+    MIDDLE = len(CONTENT) // 2
+    FLUSHED = zlib.compressobj(wbits=31)
 
-    def test_of_several_members_and_padding(self, tmp_path: Path) -> None:
-        """As `cat a.gz b.gz` and tapes make it."""
-        middle = len(self.CONTENT) // 2
-        packed = gzip.compress(self.CONTENT[:middle]) + gzip.compress(self.CONTENT[middle:])
-        assert self.read(tmp_path, packed + b"\0" * 100) == (2, [])
-
-    def test_that_is_plain_all_the_same(self, tmp_path: Path) -> None:
-        """Protects a file whose name says more than its content."""
-        assert self.read(tmp_path, self.CONTENT) == (2, [])
-
-    def test_that_is_cut_off_gives_all_lines_before(self, tmp_path: Path) -> None:
-        packer = zlib.compressobj(wbits=31)
-        packed = packer.compress(self.CONTENT) + packer.flush(zlib.Z_SYNC_FLUSH)
-        assert self.read(tmp_path, packed) == (2, ["line 4: gzip's data are cut off from here on, left out"])
+    @pytest.mark.parametrize(
+        ("packed", "found"),
+        [
+            pytest.param(gzip.compress(CONTENT), (2, []), id="whole"),
+            pytest.param(CONTENT, (2, []), id="plain, though its name says more"),
+            pytest.param(
+                gzip.compress(CONTENT[:MIDDLE]) + gzip.compress(CONTENT[MIDDLE:]) + b"\0" * 100,
+                (2, []),
+                id="several members and padding, as cat and tapes make it",
+            ),
+            pytest.param(
+                FLUSHED.compress(CONTENT) + FLUSHED.flush(zlib.Z_SYNC_FLUSH),
+                (2, ["line 4: gzip's data are cut off from here on, left out"]),
+                id="cut off",
+            ),
+            pytest.param(
+                gzip.compress(b"".join((*lines([run()]), b" " * (17 << 20), b"\n", *lines([entry()]))), 1),
+                (1, ["line 2: longer than 16 MiB, left out"]),
+                id="a long line",
+            ),
+        ],
+    )
+    def test_is_read(self, packed: bytes, found: tuple[int, list[str]], tmp_path: Path) -> None:
+        assert self.read(tmp_path, packed) == found
 
     def test_that_is_damaged_gives_what_comes_long_before(self, tmp_path: Path) -> None:
         """Unpacked block by block: of the damaged one nothing is given."""
@@ -290,10 +300,6 @@ class TestGzip:
         assert len(packed) < 1 << 20
         with pytest.raises(WirespeedError, match="it holds more than 64 MiB"):
             self.read(tmp_path, packed)
-
-    def test_a_long_line_is_left_out(self, tmp_path: Path) -> None:
-        packed = gzip.compress(b"".join((*lines([run()]), b" " * (17 << 20), b"\n", *lines([entry()]))), 1)
-        assert self.read(tmp_path, packed) == (1, ["line 2: longer than 16 MiB, left out"])
 
 
 class TestCommands:

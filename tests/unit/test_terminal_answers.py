@@ -54,30 +54,24 @@ def test_is_mpi_gpu_aware(file: str, answer: str) -> None:
     assert answered(run) == answer
 
 
-def test_an_mpi_that_crashed_is_not(tmp_path: Path) -> None:
-    text = "Open MPI 4.1.6 crashed on a device pointer in mca_btl_vader_sendi in mca_btl_vader.so"
+CRASHED = "Open MPI 4.1.6 crashed on a device pointer in mca_btl_vader_sendi in mca_btl_vader.so"
+
+
+@pytest.mark.parametrize(
+    ("paths", "text", "answer"),
+    [
+        (("staged", "nccl"), CRASHED, "no; Open MPI 4.1.6 crashed on a device pointer"),
+        (("host",), "no GPU (cuda: libcuda.so.1 not found)", ""),
+        # Two ranks do not share one GPU unasked.
+        (("host",), too_few(2, 1), ""),
+    ],
+)
+def test_one_that_was_not_measured(paths: tuple[str, ...], text: str, answer: str, tmp_path: Path) -> None:
+    """Protects machines without GPUs, and with one, where the path is missing for another reason."""
     failure = {"kind": "failure", "run": "r", "path": "aware", "bytes": None, "what": "unavailable"}
-    step = made.step("staged", transport="staged")
-    entries = [*made.curve("staged", 2e-5, 4e9), *made.curve("nccl", 2e-5, 4e11)]
-    records = [made.head(), step, made.step("nccl", transport="ccl"), *entries]
-    run = of_records(tmp_path, *records, {**failure, "text": text, "remedy": None}, made.end())
-    assert answered(run) == "no; Open MPI 4.1.6 crashed on a device pointer"
-
-
-def test_one_without_gpus_is_not_judged(tmp_path: Path) -> None:
-    """Protects machines without GPUs, where the path is missing for another reason."""
-    text = "no GPU (cuda: libcuda.so.1 not found)"
-    failure = {"kind": "failure", "run": "u", "path": "aware", "bytes": None, "what": "unavailable"}
-    run = of_records(tmp_path, *made.on_cpus(), {**failure, "text": text, "remedy": None})
-    assert answered(run) == ""
-
-
-def test_one_that_was_not_tried_is_not_judged(tmp_path: Path) -> None:
-    """Protects a GPU-aware MPI on one GPU, which two ranks do not share unasked."""
-    failure = {"kind": "failure", "run": "r", "path": "aware", "bytes": None, "what": "unavailable"}
-    lacks = {**failure, "text": too_few(2, 1), "remedy": None}
-    host = [made.step("host"), *made.curve("host", 1e-6, 4e9)]
-    assert answered(of_records(tmp_path, made.head(), *host, lacks, made.end())) == ""
+    measured = [record for path in paths for record in (made.step(path), *made.curve(path, 2e-5, 4e9))]
+    lacks = {**failure, "text": text, "remedy": None}
+    assert answered(of_records(tmp_path, made.head(), *measured, lacks, made.end())) == answer
 
 
 @pytest.mark.parametrize("messages", [True, False])
