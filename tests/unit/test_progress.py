@@ -15,6 +15,7 @@ from typing import IO, Any
 import pytest
 from support.fake_fleet import FakeFleet
 from support.fake_run import FakeRun
+from support.golden import Golden
 from support.records import as_read, console, entry, failure, figure, head, text_of
 
 from wirespeed.cli.main import main
@@ -44,173 +45,122 @@ def done(path: str, index: int) -> Event:
     return figure(path, 8 << index, 1e-6)
 
 
-LACKING, FAILED = as_read(
-    [failure("aware", None, "unavailable", "no GPU"), failure("gpu", 8, "hang", "it hung")]
-)
-
-
 def planned(sizes: int) -> Event:
     """The run's first record, with so many sizes."""
     begun = head()
-    begun["plan"]["sizes"] = [8 << index for index in range(sizes)]
+    begun["plan"] |= {"sizes": [8 << index for index in range(sizes)], "budget": 60.0}
     (found,) = as_read([begun])
     return found
 
 
+def failed(path: str, size: int | None, what: str, *texts: str) -> Event:
+    (found,) = as_read([failure(path, size, what, *texts)])
+    return found
+
+
+FIGURE = as_read([entry("host", 65536, 8.52e-6)])[0]
+NOTE, BEGIN = Note("a word"), step_start("host", 0, 1)
+MEASURED = [event for index in range(2) for event in (size("host", index, 10), done("host", index))]
+HUNG = [step_start("host", 0, 2), *MEASURED, failed("host", 32, "hang", "stuck"), step_start("host", 0, 2)]
+RESUMED = [*HUNG, size("host", 0, 7, 64), done("host", 3)]
+LAUNCH = [step_start("host", 0, 2, 1, 2), size("host", 9, 10), figure("host", 8, 1e-6)]
+COARSE = Progress("host", 8, 0, 2, 1200, 0.02, seconds=1.5e-6)
+SILENT = None
+"""Nothing happens: the pipe is asked whether it has been silent for too long."""
+PIPES: dict[str, list[tuple[float, Event | None]]] = {
+    "paths that one reason excludes share a line": [
+        *((0.0, event) for event in (BEGIN, Progress("host", 65536, 0, 2), FIGURE)),
+        *((0.0, failed(path, None, "unavailable", "no GPU", "buy one")) for path in ("aware", "gpu")),
+        (0.0, NOTE),
+    ],
+    "the bound stands beside the time, no guess of what is left": [
+        *((0.0, planned(2)), (0.0, step_start("host", 2, 9)), (12.0, done("host", 0))),
+    ],
+    "a long size is not silent, nor are words between lines that come anyway": [
+        *((0.0, SILENT), (0.0, BEGIN), (3.9, SILENT), (0.1, SILENT)),
+        *((0.0, Progress("host", 8, 0, 2, 12)), (3.9, SILENT), (0.1, SILENT)),
+    ],
+    "a coarse figure comes before the first row, once": [
+        *((0.0, BEGIN), (1.0, COARSE), (1.0, COARSE._replace(bytes=64)), (0.0, figure("host", 8, 1e-6))),
+        (0.0, COARSE._replace(bytes=64, samples=2400)),
+    ],
+    "the launch is named": [(0.0, step_start("host", 4, 9, 2, 3)), (0.0, figure("host", 8, 1e-6))],
+}
+SCREENS: dict[str, list[Event]] = {
+    "a size is measured": [
+        *(step_start("host", 0, 2), size("host", 0, 10), FIGURE),
+        Progress("host", 131072, 1, 10, 300, 0.025),
+    ],
+    "a failed path is done": [
+        *(step_start("aware", 0, 1), size("aware", 0, 10), figure("aware", 8, 1e-6)),
+        failed("aware", None, "unavailable", "crashed"),
+    ],
+    "a path is drawn anew in each launch": [*LAUNCH, step_start("host", 1, 2, 2, 2)],
+    "a path hung": HUNG,
+    "new processes measure what is left, and count it: the bar never goes back": RESUMED,
+    "a size that is measured once more is one size": [*RESUMED, done("host", 3)],
+    "another MPI measures a path anew": [
+        step_start("aware", 0, 1),
+        failed("aware", None, "unavailable", "crashed", "measured with Open MPI 5.0.11 instead"),
+    ],
+    "a path has sizes of its own": [BEGIN, size("host", 0, 5)],
+}
+
+
+def piped(events: Sequence[tuple[float, Event | None]]) -> str:
+    """What a pipe hears, and after how many seconds."""
+    now, heard = [0.0], list[str]()
+    screen = console(200)
+    view = progress.ProgressLines(screen, clock=lambda: now[0])
+    for seconds, event in events:
+        now[0] += seconds
+        if event is SILENT:
+            view.speak()
+        else:
+            view(event)
+        heard += [f"{now[0]:.1f} s: {line}" for line in text_of(screen).splitlines()[len(heard) :]]
+    return "\n".join(heard)
+
+
+def drawn(width: int, events: Sequence[Event]) -> tuple[str, str]:
+    """The picture after these events, a second each, and what went to the screen."""
+    now = [0.0]
+    screen = console(width, force_terminal=True)
+    view = progress.LiveProgress(screen, ("host", "aware"), clock=lambda: now[0])
+    if events:
+        view(planned(10))
+    for event in events:
+        view(event)
+        now[0] += 1
+    picture = console(width)
+    picture.print(view.render())
+    view.close()
+    return text_of(picture), text_of(screen)
+
+
 class TestProgress:
-    def test_plain_lines(self) -> None:
-        stream = io.StringIO()
-        lacking = [failure(path, None, "unavailable", "no GPU", "buy one") for path in ("aware", "gpu")]
-        with progress.make_progress((), stream) as view:
-            assert stream.getvalue() == ""
-            view(step_start("host", 0, 1))
-            view(Progress("host", 65536, 0, 2))
-            for event in as_read([entry("host", 65536, 8.52e-6), *lacking]):
-                view(event)
-            view(Note("a word"))
-        assert stream.getvalue().splitlines() == [
-            "host      64 KiB   8.52 us    7.69 GB/s   ±0.4 %  120 samples  [path 1 of 1, 0:00 so far]",
-            "aware, gpu: not available: no GPU; buy one",
-            "a word",
-        ]
+    def test_what_is_told(self, golden: Golden) -> None:
+        """Protects a pipe from silence, and bars from going back or being full too early."""
+        assert status_line.SILENCE * 6 / 5 <= 5.0, "looks are a fifth apart"
+        told = {f"pipe: {title}": piped(events) for title, events in PIPES.items()}
+        for title, events in SCREENS.items():
+            for width in (40, 60, 80, 120) if title == "a size is measured" else (80,):
+                picture = drawn(width, events)[0]
+                assert max(map(len, picture.splitlines())) <= width
+                told[f"screen of {width}: {title}"] = picture
+        golden("report/progress", told)
 
     def test_a_line_is_one_write(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Protects lines from words of ranks between them, which write to the same pipe."""
         stream, writes = io.StringIO(), list[str]()
         monkeypatch.setattr(stream, "write", writes.append)
         with progress.make_progress((), stream) as view:
-            view(step_start("host", 0, 1))
-            for event in as_read([entry("host", 65536, 8.52e-6), failure("aware", None, "crash", "it fell")]):
+            for event in (BEGIN, FIGURE, failed("aware", None, "crash", "it fell"), NOTE):
                 view(event)
-            view(Note("a word"))
         assert len(writes) == 3 and all(text.count("\n") == 1 and text[-1] == "\n" for text in writes)
 
-    def plain(self, events: Sequence[tuple[float, Event]]) -> list[str]:
-        """What a pipe shows in brackets, after (seconds that pass, event)."""
-        now, screen = [0.0], console(200)
-        view = progress.ProgressLines(screen, clock=lambda: now[0])
-        for seconds, event in events:
-            now[0] += seconds
-            view(event)
-        return re.findall(r"\[(.*)\]", text_of(screen))
-
-    def test_the_bound_stands_beside_the_time(self) -> None:
-        """Protects from a guess of the time that is left: the bound is what the command keeps."""
-        begun = head()
-        begun["plan"]["budget"] = 60.0
-        bound, place = *as_read([begun]), step_start("host", 2, 9)
-        events = [(0.0, bound), (0.0, place), (12.0, done("host", 0))]
-        assert self.plain(events) == ["path 3 of 9, 0:12 so far, --within 1m"]
-
-    def test_a_long_size_is_not_silent(self) -> None:
-        """Protects from a pipe that is silent for a minute, and from words where lines come anyway."""
-        assert status_line.SILENCE * 6 / 5 <= 5.0, "looks are a fifth apart"
-        now, screen = [0.0], console(200)
-        view = progress.ProgressLines(screen, clock=lambda: now[0])
-        view.speak()
-        view(step_start("host", 0, 1))
-        now[0] = 3.9
-        view.speak()
-        assert text_of(screen) == ""
-        now[0] = 4.0
-        view.speak()
-        view(Progress("host", 8, 0, 2, 12))
-        now[0] = 7.9
-        view.speak()
-        now[0] = 8.0
-        view.speak()
-        assert text_of(screen).splitlines() == [
-            "host: ranks start  [path 1 of 1, 0:04 so far]",
-            "host  8 B: 12 samples  [path 1 of 1, 0:08 so far]",
-        ]
-
-    def test_a_pipe_has_a_coarse_figure_before_the_first_row(self) -> None:
-        """Protects the first answer of a run, where many sizes take turns and are done together."""
-        now, screen = [0.0], console(200)
-        view = progress.ProgressLines(screen, clock=lambda: now[0])
-        view(step_start("host", 0, 1))
-        for size in (8, 64):
-            now[0] += 1.0
-            view(Progress("host", size, 0, 2, 1200, 0.02, seconds=1.5e-6))
-        view(*as_read([entry("host", 8, 1e-6)]))
-        view(Progress("host", 64, 0, 2, 2400, 0.02, seconds=1.5e-6))
-        first, figure = text_of(screen).splitlines()
-        assert first == "host  8 B: 1.50 us so far, 1,200 samples  [path 1 of 1, 0:01 so far]"
-        assert figure.startswith("host") and "1.00 us" in figure
-
-    def test_a_pipe_names_the_launch(self) -> None:
-        assert self.plain([(0, step_start("host", 4, 9, 2, 3)), (0, figure("host", 8, 1e-6))]) == [
-            "launch 2 of 3, step 5 of 9, 0:00 so far"
-        ]
-
-    def live(self, width: int, events: Sequence[Event]) -> tuple[str, str]:
-        now = [0.0]
-        screen = console(width, force_terminal=True)
-        view = progress.LiveProgress(screen, ("host", "aware"), clock=lambda: now[0])
-        if events:
-            view(planned(10))
-        for event in events:
-            view(event)
-            now[0] += 1
-        picture = console(width)
-        picture.print(view.render())
-        view.close()
-        return text_of(picture), text_of(screen)
-
-    @pytest.mark.parametrize("width", [40, 60, 80, 120])
-    def test_live_view(self, width: int) -> None:
-        picture, _ = self.live(
-            width,
-            [
-                step_start("host", 0, 2),
-                size("host", 0, 10),
-                *as_read([entry("host", 65536, 8.52e-6)]),
-                Progress("host", 131072, 1, 10, 300, 0.025),
-            ],
-        )
-        assert max(map(len, picture.splitlines())) <= width
-        assert "1/10" in picture and "8.52 us" in picture
-        assert "waiting" in picture
-        if width >= 80:
-            assert "7.69 GB/s  now 128 KiB, 300 samples ±2.5 %" in picture
-        assert "path 1 of 2, 0:04 so far" in " ".join(picture.split())
-
-    def test_a_failed_path_is_done(self) -> None:
-        picture, _ = self.live(
-            80,
-            [
-                step_start("aware", 0, 1),
-                size("aware", 0, 10),
-                *as_read([entry("aware", 8, 1e-6), failure("aware", None, "unavailable", "crashed")]),
-            ],
-        )
-        assert "not available" in picture and "10/10" in picture
-
-    def test_a_path_is_drawn_anew_in_each_launch(self) -> None:
-        once = [size("host", 9, 10), figure("host", 8, 1e-6)]
-        picture, _ = self.live(80, [step_start("host", 0, 2, 1, 2), *once, step_start("host", 1, 2, 2, 2)])
-        assert "0/10" in picture and "launch 2 of 2, step 2 of 2" in picture
-
-    def test_a_bar_never_goes_back(self) -> None:
-        """Protects "3/10" where a path hung: new processes measure what is left, of which each has a size."""
-        measured = [event for index in range(2) for event in (size("host", index, 10), done("host", index))]
-        hung = as_read([failure("host", 32, "hang", "stuck")])
-        begun = [step_start("host", 0, 2), *measured, *hung, step_start("host", 0, 2)]
-        assert "3/10" in self.live(80, begun)[0]
-        goes_on = [*begun, size("host", 0, 7, 64), done("host", 3)]
-        assert "4/10" in self.live(80, goes_on)[0]
-        # A size that is measured once more is one size.
-        assert "4/10" in self.live(80, [*goes_on, done("host", 3)])[0]
-
-    def test_a_bar_waits_for_the_other_mpi(self) -> None:
-        """Protects from 10/10 for a path whose first MPI crashed, and which another one measures from 0."""
-        replaced = failure("aware", None, "unavailable", "crashed", "measured with Open MPI 5.0.11 instead")
-        picture, _ = self.live(80, [step_start("aware", 0, 1), *as_read([replaced])])
-        assert "10/10" not in picture
-        assert "0/5" in self.live(80, [step_start("host", 0, 1), size("host", 0, 5)])[0]
-
     def test_nothing_is_drawn_before_the_first_event(self) -> None:
-        assert self.live(80, [])[1] == ""
+        assert drawn(80, [])[1] == ""
 
 
 @contextmanager

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.fake_run import FakeRun
+from support.golden import Golden
 
 from wirespeed.cli.main import main
 from wirespeed.errors import WirespeedError
@@ -29,36 +32,25 @@ PATHS = (
 )
 
 
-@pytest.fixture
-def known(monkeypatch: pytest.MonkeyPatch) -> None:
+WORDS = ("", "all", "rma*,a*", "rma-host,rma*", "*-host", "rma-host-???,[h]ost", "aware,host")
+
+
+def names(paths: Iterable[TransferPath]) -> str:
+    return ", ".join(path.name for path in paths)
+
+
+def test_what_words_select(monkeypatch: pytest.MonkeyPatch, golden: Golden) -> None:
+    """Protects the plain run, `all`, and globs; a path that is named stands, whatever is here."""
     monkeypatch.setattr(path_selection, "all_paths", lambda: PATHS)
-
-
-@pytest.mark.usefixtures("known")
-class TestSelect:
-    def names(self, words: str, gpus: bool = True) -> list[str]:
-        return [path.name for path in select(words.split(",") if words else [], gpus)]
-
-    def test_without_words_the_defaults_that_fit(self) -> None:
-        """Protects the plain run."""
-        assert self.names("") == ["host", "aware", "aware-nogdr", "rma"]
-        assert self.names("", gpus=False) == ["host"]
-
-    def test_all_is_every_path_that_could_run_here(self) -> None:
-        """Protects `--paths all`: those not default too, and no line for each GPU path on a laptop."""
-        assert self.names("all") == [path.name for path in PATHS]
-        assert self.names("all", gpus=False) == ["host", "rma-host", "rma-host-get"]
-
-    def test_patterns(self) -> None:
-        """Protects globs: table order inside one, none twice, the words' order between them."""
-        assert self.names("rma*,a*") == ["rma", "rma-host", "rma-host-get", "aware", "aware-nogdr"]
-        assert self.names("rma-host,rma*", gpus=False) == ["rma-host", "rma-host-get"]
-        assert self.names("*-host") == ["rma-host"]
-        assert self.names("rma-host-???,[h]ost") == ["rma-host-get", "host"]
-
-    def test_a_name_stands_whatever_is_here(self) -> None:
-        """Protects who asks for a path by its name: it gets a line that says why it cannot be measured."""
-        assert self.names("aware,host", gpus=False) == ["aware", "host"]
+    golden(
+        "cli/selected_paths",
+        {
+            f"--paths {words or 'is left out'}": f"with GPUs: {names(select(given))}\n"
+            f"without: {names(select(given, gpus=False))}"
+            for words in WORDS
+            for given in [words.split(",") if words else []]
+        },
+    )
 
 
 def test_real_paths_are_selected() -> None:
@@ -79,53 +71,31 @@ def test_a_path_of_the_other_kind_is_refused(name: str, intra_rank: bool, text: 
         select([name], intra_rank=intra_rank)
 
 
-def test_copies_both_ways_by_paths_that_can() -> None:
-    """Protects --both-ways from a path whose copies wait for each other; one that was named is answered."""
-    both, pattern = {"both_ways": True}, find_pattern("copy")
-    every = select(["all"], intra_rank=True)
-    assert [path.name for path in suited(every, ["all"], pattern, both)] == [
-        "h2d-pinned",
-        "h2d-kernel",
-        "h2d-managed",
-    ]
-    assert suited(every, ["all"], pattern, {"both_ways": False}) == [one for one in every if not one.lists]
-    assert [path.name for path in suited(every, ["d2d"], pattern, both)][-1] == "d2d"
-    why = "--both-ways copies to the device and from it at once; name one of "
-    why += "h2d-pinned, h2d-kernel, h2d-managed"
-    assert unsuited(find_path("d2d"), pattern, options=both) == why
-    assert unsuited(find_path("h2d-kernel"), pattern, options=both) is None
-    assert unsuited(find_path("d2d"), pattern) is None
-    # A stream goes both ways by any path.
-    assert unsuited(find_path("host"), find_pattern("stream"), options=both) is None
+CARRIED: tuple[tuple[str, dict[str, Any], tuple[str, ...]], ...] = (
+    ("copy", {"both_ways": True}, ("d2d", "h2d-kernel")),
+    ("copy", {}, ("d2d",)),
+    ("stream", {"both_ways": True}, ("host",)),
+    ("rma", {}, ("rma-host", "rma-host-get", "host", "gpu-load")),
+    ("rma", {"operation": "load"}, ("rma-host", "host", "gpu-load")),
+    *((pattern, {}, ("gpu-load",)) for pattern in ("pingpong", "allreduce", "jacobi")),
+)
 
 
-def test_one_sided_operations_by_paths_that_have_them() -> None:
-    """Protects the latency of a put from a path whose messages need the other rank's answer."""
-    rma = find_pattern("rma")
-    assert [path.name for path in suited(select(["all"]), ["all"], rma, {})] == [
-        *("ucx-host-put", "rma-host", "ucx-put", "shmem", "rma"),
-    ]
-    named = "ucx-host-put, rma-host, ucx-put, shmem, rma"
-    why = f"rma takes paths with one-sided operations alone; name one of {named}"
-    assert unsuited(find_path("rma-host-get"), rma) == unsuited(find_path("host"), rma) == why
-    assert unsuited(find_path("rma-host"), rma) is None
-
-
-def test_loads_by_paths_that_do_nothing_else() -> None:
-    """Protects other patterns from a path that carries no message, and loads from paths that have none."""
-    rma, load = find_pattern("rma"), {"operation": "load"}
-    assert [path.name for path in suited(select(["all"]), ["all"], rma, load)] == ["gpu-load", "gpu-load-own"]
-    named = "name one of gpu-load, gpu-load-own"
-    assert unsuited(find_path("rma-host"), rma, options=load) == f"it has no one-sided load; {named}"
-    why = f"rma takes paths with one-sided operations alone; {named}"
-    assert unsuited(find_path("host"), rma, options=load) == why
-    put = "it has no one-sided put; name one of ucx-host-put, rma-host, ucx-put, shmem, rma"
-    assert unsuited(find_path("gpu-load"), rma) == put
-    assert unsuited(find_path("gpu-load"), rma, options=load) is None
-    for pattern in map(find_pattern, ("pingpong", "allreduce", "jacobi")):
-        every = suited(select(["all"]), ["all"], pattern, {})
-        assert every and not [path for path in every if path.loads]
-        assert "rma --operation load" in str(unsuited(find_path("gpu-load"), pattern))
+def test_which_paths_carry_what(golden: Golden) -> None:
+    """Protects an operation from a path that cannot have it; one that was named is answered, and stays."""
+    told = {}
+    for name, options, asked in CARRIED:
+        pattern = find_pattern(name)
+        every = select(["all"], intra_rank=pattern.name == "copy")
+        answers = [f"{path}: {unsuited(find_path(path), pattern, options=options)}" for path in asked]
+        carry = suited(every, ["all"], pattern, options)
+        rest = [path for path in every if path not in carry]
+        found = f"those but {names(rest)}" if len(rest) < len(carry) else names(carry)
+        told[f"{name} {options or ''}"] = "\n".join([f"of all: {found}", *answers])
+        assert set(asked) & {path.name for path in every} <= {
+            path.name for path in suited(every, asked, pattern, options)
+        }
+    golden("cli/carried", told)
     assert not [path for path in select([]) if path.loads]
 
 

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.examples import examples
-from support.measured import measured
 from support.records import (
     SIZES,
     console,
@@ -23,7 +22,6 @@ from support.records import (
     shown,
 )
 
-from wirespeed.cli.common.reading import read_runs
 from wirespeed.report.console.console import PIPE_WIDTH, ascii_locale, make_console, sparkline
 from wirespeed.report.export.formats import FORMATS
 from wirespeed.report.facts import figures, markers
@@ -170,15 +168,6 @@ class TestTable:
         assert 20 <= screen.width < 10_000 and 0 < screen.size.height < 10_000
         run_summary.print_run(screen, full_run(("staged", "aware")))
         assert "staged" in stream.getvalue()
-
-
-class TestFirstScreen:
-    @pytest.mark.parametrize("width", [80, 200])
-    @pytest.mark.parametrize("file", measured("*.jsonl*"))
-    def test_no_cell_carries_two_marks(self, file: Path, width: int) -> None:
-        """Protects figures from '~7.49*', which says two things with one figure."""
-        for run in read_runs(str(file)):
-            assert re.findall(r"[~!?]<?[\d.]+ ?\w*[*≈?!]", shown(run, width)) == []
 
 
 class TestAscii:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -25,12 +26,14 @@ def answered(run: Run) -> str:
     return lines[0].removeprefix("GPU-aware MPI: ") if lines else ""
 
 
-@pytest.mark.parametrize("width", [80, 100])
+@pytest.mark.parametrize("width", [80, 100, 200])
 @pytest.mark.parametrize("file", measured("*.jsonl*"))
-def test_no_line_is_wider_than_the_terminal(file: Path, width: int) -> None:
-    """Protects the outcome of each path from being broken in the middle of a word."""
+def test_no_line_is_too_wide_and_no_cell_has_two_marks(file: Path, width: int) -> None:
+    """Protects outcomes from being broken within a word, and figures from '~7.49*', which says two things."""
     for run in read_runs(str(file)):
-        assert max(map(len, shown(run, width).splitlines())) <= width
+        text = shown(run, width)
+        assert max(map(len, text.splitlines())) <= width
+        assert re.findall(r"[~!?]<?[\d.]+ ?\w*[*≈?!]", text) == []
 
 
 @pytest.mark.parametrize(
