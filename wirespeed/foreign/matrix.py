@@ -9,7 +9,7 @@ from wirespeed.foreign.found import LogStream, Reader
 from wirespeed.foreign.shapes import Curve, Point
 from wirespeed.foreign.text import number
 
-_COLUMNS = re.compile(r"\s*(?:D\\D|D/D|GPU|CPU)?((?:\s+\d+)+)\s*$")
+_COLUMNS = re.compile(r"\s*(?:D\\D|D/D|GPU|CPU)?((?:\s+\d+)+)\s*$|(0(?:\s+\d+)*)\s*$")
 _MOST = 1024
 
 
@@ -45,13 +45,13 @@ class MatrixReader(Reader):
         tokens = text.split()
         if not self.devices:
             if head := _COLUMNS.match(text):
-                self.devices = [int(word) for word in head[1].split()][:_MOST]
+                self.devices = [int(word) for word in (head[1] or head[2]).split()][:_MOST]
                 return bool(self.devices)
             return False
         if len(tokens) != len(self.devices) + 1 or not tokens[0].isdecimal():
             head = _COLUMNS.match(text)
             if head and not tokens[0].isdecimal():
-                self.devices = [int(word) for word in head[1].split()][:_MOST]
+                self.devices = [int(word) for word in (head[1] or head[2]).split()][:_MOST]
                 return True
             return False
         commas = "," in text

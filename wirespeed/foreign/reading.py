@@ -14,7 +14,7 @@ from wirespeed import inputs
 from wirespeed.foreign import readers
 from wirespeed.foreign.found import MOST, Found, LogStream, Reader
 from wirespeed.foreign.shapes import Log
-from wirespeed.foreign.text import FIGURES, HOST, LONGEST, clean, without_prefixes
+from wirespeed.foreign.text import FIGURES, HOST, LONGEST, clean, number, without_prefixes
 
 _TOKEN = re.compile(r"cudaError|hipError|[A-Za-z]+_?")
 """Readers name words in such pieces: 'UCX_' of UCX_TLS, 'GPU' of GPU0."""
@@ -48,17 +48,17 @@ def read(lines: Iterable[bytes]) -> Log:
     gc.disable()  # nothing that is made here refers in circles
     try:
         found, known = reading.found, reading.known
-        for number, line in enumerate(lines, 1):
+        for at, line in enumerate(lines, 1):
             rest = line.translate(None, FIGURES)
             if found.full and rest in known and not reading.depth:
                 if known[rest] and line.strip(_NO_DIGITS):
-                    found.leave_out(number)
+                    found.leave_out(at)
                 continue
             events, left = found.events, found.rows + found.left_rows
             if (not rest or (rest == b"\r" and line.endswith(b"\r\n"))) and len(line) < LONGEST:
-                reading.take_figures(line.decode().rstrip(), number)
+                reading.take_figures(line.decode().rstrip(), at)
             else:
-                reading.take(clean(line), number)
+                reading.take(clean(line), at)
             if found.events != events and len(known) < MOST:
                 known[rest] = found.rows + found.left_rows != left
     finally:
@@ -122,7 +122,7 @@ class _Reading:
 
     def _leave(self, stream: LogStream, text: str, line: int) -> None:
         """A line that no reader knows."""
-        if not text[-1].isalpha() and _LOOKS_LIKE_FIGURES.match(text):
+        if not text[-1].isalpha() and (_LOOKS_LIKE_FIGURES.match(text) or _is_row(text)):
             if len(self.found.unknown) < MOST:
                 self.found.unknown.append((line, text.strip()))
         elif not text.startswith(_RULES):
@@ -158,6 +158,15 @@ class _Reading:
             return False
         stream = self._stream("")
         return any(reader.take_json(value, self.json_line) for reader in stream.readers)
+
+
+def _is_row(text: str) -> bool:
+    """Does it begin with a number, and hold more numbers than twice its words?"""
+    if not text[:20].lstrip()[:1].isdigit():
+        return False
+    tokens = text.split()
+    figures = sum(number(token, commas=True) is not None for token in tokens)
+    return figures > max(3, 2 * (len(tokens) - figures))
 
 
 def _unpacked(raw: str) -> str:

@@ -12,7 +12,7 @@ from wirespeed.foreign.shapes import Curve, Point
 from wirespeed.foreign.text import number, whole
 
 _DEVICE = re.compile(
-    r"#\s*Rank\s+(\d+)(?:\s+Group\s+\d+)?\s+Pid\s+\d+ on\s+(\S+)\s+device\s+\d+\s+\[[^]]*\]\s*(.*)"
+    r"#\s*Rank\s+(\d{1,7})(?:\s+Group\s+\d+)?\s+Pid\s+\d+ on\s+(\S+)\s+device\s+\d+\s+\[[^]]*\]\s*(.*)"
 )
 _VERSION = re.compile(
     r"#\s*(nccl|rccl)-tests version (\S+)(?:.*\b(?:nccl|rccl)-library=(\d+))?", re.IGNORECASE
@@ -20,6 +20,11 @@ _VERSION = re.compile(
 _TEST = re.compile(r"(?:[Cc]ollective test starting: |(?:^|[\s/]))(\w+?)_perf(?:_mpi)?\b")
 _BEGINS = re.compile(r"#\s*nThread\s+\d+")
 _COLUMNS = re.compile(r"#\s*size\s+count\s+type\b.*\balgbw\s+busbw\b")
+_USUAL = "size count type redop root" + 2 * " time algbw busbw #wrong"
+_WHOLE_ROW = re.compile(
+    r"\s*\d+\s+\d+\s+[a-z]+\d*(?:_\w+)?\s+(?:sum|prod|min|max|avg|none)\s+-?\d+(?:\s+[\d.]+\s+\d+\.\d\d\s+\d+\.\d\d\s+\d+){2}\s*$"
+)
+"""A row of the usual columns, which a post may hold without their head."""
 _PREFIX_INSIDE = re.compile(r"(?<=[\w.])\[\d+(?:,\d+)?\](?:<\w+>:?)?(?=\s)")
 _LATE = re.compile(r"\s{25,}\S")
 """A gap as wide as the figures out of place."""
@@ -54,6 +59,7 @@ class NcclTests(Reader):
         "perf",
         "nThread",
         "Pid",
+        *("float", "half", "double", "bfloat", "int", "uint", "f"),
     )
 
     def __init__(self, stream: LogStream) -> None:
@@ -63,6 +69,7 @@ class NcclTests(Reader):
         self.rows: list[tuple[float, float]] = []
         """(algorithm, bus bandwidth) of each row."""
         self.hosts: dict[str, int] = {}
+        self.last_rank = -1
         self.redop = self.root = ""
         """Of the last row."""
         self.test = self.version = ""
@@ -75,21 +82,24 @@ class NcclTests(Reader):
         if found := _TEST.search(text):
             self.test = _OPERATIONS.get(found[1], "")
             return False
+        if self.curve is None and _WHOLE_ROW.match(text):
+            self._columns(_USUAL.split())
         return self.curve is not None and self._row(text, line)
 
     def _comment(self, text: str) -> bool:
         if device := _DEVICE.match(text):
             self.hosts[device[2]] = self.hosts.get(device[2], 0) + 1
+            self.last_rank = max(self.last_rank, int(device[1]))
             self._model(device[3])
         elif version := _VERSION.match(text):
             self.close()
-            self.hosts, self.test = {}, ""
+            self.hosts, self.last_rank, self.test = {}, -1, ""
             self.tool, self.version = f"{version[1].lower()}-tests", version[2]
             if version[3]:
                 self.found.version("NCCL", _of_code(int(version[3])))
         elif _BEGINS.match(text):
             self.close()
-            self.hosts = {}
+            self.hosts, self.last_rank = {}, -1
         elif found := _TEST.search(text):
             self.test = _OPERATIONS.get(found[1], "")
             if "concluded" in text and self.curve is not None and not self.curve.operation:
@@ -169,8 +179,8 @@ class NcclTests(Reader):
 
     def _described(self, curve: Curve, operation: str) -> Curve:
         name = next((name for name, ours in _OPERATIONS.items() if ours == operation), "")
-        ranks: int | None = sum(self.hosts.values()) or None
-        placement = curve.placement
+        listed, placement = sum(self.hosts.values()), curve.placement
+        ranks: int | None = max(listed, self.last_rank + 1) or None
         if ranks is None and (ranks := _by_ratio(operation, self.rows)):
             placement = "ranks by busbw / algbw"
         return replace(
@@ -178,7 +188,7 @@ class NcclTests(Reader):
             operation=operation,
             name=f"{name}_perf" if name else "",
             ranks=ranks,
-            hosts=len(self.hosts) or None,
+            hosts=len(self.hosts) if listed == ranks else None,
             placement=placement,
         )
 
@@ -193,7 +203,7 @@ class NcclTests(Reader):
         found = _TEST.search(" ".join(str(word) for word in _part(value, "args", list)))
         operation = _OPERATIONS.get(found[1], "") if found else ""
         self.open(Curve("nccl-tests", "", operation, direction="bus", memory="D D"))
-        self.hosts = {}
+        self.hosts, self.last_rank = {}, -1
         for device in devices:
             host = str(device.get("hostname", "")).strip()
             self.hosts[host] = self.hosts.get(host, 0) + 1

@@ -63,8 +63,10 @@ class Nvbandwidth(MatrixReader):
             self.close()
             self.test = running[1]
             return True
-        if self.test and "(column)" in text and (title := _TITLE.search(text)):
+        if "(column)" in text and (title := _TITLE.search(text)):
+            named, self.test = self.test, self.test or _kind_of(title)
             self._begin(title)
+            self.test = named
             return True
         if self.found_tool and "evice " in text and (device := _DEVICE.match(stripped)):
             self._model(device[2])
@@ -150,6 +152,14 @@ class Nvbandwidth(MatrixReader):
 
     def local(self, operation: str) -> str:
         return operation
+
+
+def _kind_of(title: re.Match[str]) -> str:
+    """'device_to_device_memcpy_ce' of a title alone."""
+    ends = ["device" if end == "GPU" else "host" for end in (title[2] or title[4], title[4])]
+    ways = ends[::-1] if title[3] == "<-" and ends[0] != ends[1] else ends
+    both = "_bidirectional" * (title[3] == "<->")
+    return f"{'_to_'.join(ways)}{both}_memcpy_{'sm' if ' SM ' in title[1] else 'ce'}"
 
 
 READER = Nvbandwidth

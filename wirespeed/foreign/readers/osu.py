@@ -10,8 +10,11 @@ from wirespeed.foreign.found import LogStream, Reader
 from wirespeed.foreign.shapes import Curve, Point
 from wirespeed.foreign.text import LONGEST_NUMBER
 
-_TITLE = re.compile(r"#?\s*OSU (?P<over>MPI|NCCL|OpenSHMEM|UPC|UPC\+\+|xCCL)?(?P<gpu>-\w+)?[ _]?(?P<test>.*?)"
-                    r"\s+Test(?:\s+v(?P<version>[\d.]+[\w.+-]*))?\s*$", re.IGNORECASE)  # fmt: skip
+_TITLE = re.compile(
+    r"#?\s*OSU (?P<over>MPI|NCCL|OpenSHMEM|UPC|UPC\+\+|xCCL)?(?P<gpu>-\w+)?[ _]?(?P<test>.*?)"
+    r"\s+Test(?:\s+(?:v|\(Version )(?P<version>[\d.]+[\w.+-]*)\)?)?\s*$",
+    re.IGNORECASE,
+)
 _BUFFERS = re.compile(
     r"# *(?:Send Buffer|Rank 0 Memory) on (HOST|DEVICE|MANAGED)\b.* on (HOST|DEVICE|MANAGED)\b"
 )

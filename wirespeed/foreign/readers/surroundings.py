@@ -60,6 +60,10 @@ _HINT = re.compile(
     r"|\b(?:[Yy]ou (?:can|may|could)|[Tt]ry|[Cc]onsider|[Pp]lease)\b"
 )
 """A line of a library, or advice: what it names is not set."""
+_QUOTED = re.compile(r"`[^`]*(?:`|$)")
+"""Code within a sentence, which tells of another run perhaps."""
+LONGEST_COMMAND = 10
+"""Lines of a command that goes on after a backslash."""
 _MCA = re.compile(r"--?(?:g?mca|prtemca|pmixmca) +(\w+) +(\S+)")
 _SET_BY = re.compile(r"NCCL INFO (\w+) set by (?:environment|user) to ['\"]?([^\s'\"]+?)\.?['\"]?$")
 _PROGRAMS = (
@@ -142,24 +146,35 @@ class Surroundings(Reader):
         ),
         "Library",
     )
+    command_line = 0
+    """Of the last command."""
 
     def take(self, text: str, line: int) -> bool:
         command = bool(_COMMAND.match(text) or _PROMPT.match(text) or text.startswith("#SBATCH "))
+        if (
+            not command
+            and self.stream.own_command.endswith("\\")
+            and line - self.command_line <= LONGEST_COMMAND
+        ):
+            self.stream.own_command = self.found.command = f"{self.stream.own_command[:-1]}{text.strip()}"
         settings = 0
         named = "=" in text and not _NAMES.isdisjoint(self.stream.hits)
+        if not command and "`" in text:
+            text = _QUOTED.sub("", text)
         if named and (command or not _HINT.search(text)):
             for found in _SETTING.finditer(text):
                 self.found.setting(found[1], found[2].strip("\"'"))
                 settings += 1
         if "mca " in text:
             for found in _MCA.finditer(text):
-                self.found.setting(f"OMPI_MCA_{found[1]}", found[2])
+                self.found.setting(f"OMPI_MCA_{found[1]}", found[2].strip("\"'"))
                 settings += 1
         if "set by" in text and (one := _SET_BY.search(text)):
             self.found.setting(one[1], one[2])
             settings += 1
         if command:
             self.stream.own_command = self.found.command = text.strip()
+            self.command_line = line
             for reader in self.stream.readers:
                 reader.close()
             if len(self.found.commands) < MOST:
