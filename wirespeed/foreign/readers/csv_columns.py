@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 
 from wirespeed.foreign.found import LogStream, Reader
 from wirespeed.foreign.shapes import Curve, Point
@@ -28,6 +29,8 @@ _TIMES = re.compile(r"(?:iterations|iters?|repetitions|#?reps)", re.IGNORECASE)
 _SECONDS = {"s": 1.0, "seconds": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "usec": 1e-6, "ns": 1e-9}
 _POWERS = {"K": 1, "M": 2, "G": 3, "T": 4}
 KINDS = ("size", "time", "rate", "times")
+_AGREE = 0.005
+"""Share by which bytes over time and a rate may differ."""
 _JULIA = ("size (bytes)", "iterations")
 
 
@@ -118,6 +121,23 @@ class CsvColumns(Reader):
         if rate == math.inf:
             return False
         return self.add(line, Point(whole, time, rate, None, None, None, None, None, repetitions, line=line))
+
+    def close(self) -> None:
+        """Where times say that the rates' units are powers of 1024, not of 1000, so are the figures."""
+        power = {1e3: 1, 1e6: 2, 1e9: 3, 1e12: 4}.get(self.factors[2], 0)
+        shares = [
+            point.rate * point.seconds / point.bytes * 1.024**power
+            for point in self.points
+            if point.rate and point.seconds and point.bytes
+        ]
+        if self.curve is not None and power and shares and all(abs(share - 1) < _AGREE for share in shares):
+            unit = self.curve.unit_words.partition(" = ")[0]
+            self.curve = replace(self.curve, unit_words=f"{unit} = {_exact(1024.0**power)} by its times")
+            self.points = [
+                point._replace(rate=None if point.rate is None else point.rate * 1.024**power)
+                for point in self.points
+            ]
+        super().close()
 
 
 def _exact(factor: float) -> str:
