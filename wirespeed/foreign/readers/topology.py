@@ -14,7 +14,7 @@ _GLUED = re.compile(
 """Cells between which a post has lost the blank."""
 _LEGEND = re.compile(r"\s*(NIC\d+): (\S+)$")
 _GPU = re.compile(r"\s*GPU (\d+): (.+?) \(UUID: [^)]*\)")
-_NVLINK = re.compile(r"\s*Link (\d+): (?:([\d.]+) GB/s|<?(inactive)>?)")
+_NVLINK = re.compile(r"\s*Link (\d+): (?:(\d+\.?\d*) GB/s|<?(inactive)>?)")
 _CA = re.compile(r"\s*CA '([\w.-]+)'")
 _STATUS = re.compile(r"Infiniband device '([\w.-]+)' port (\d+) status")
 _PORT = re.compile(r"\s*Port (\d+):\s*$")
@@ -24,7 +24,7 @@ _FIRST = re.compile(
     r"\s*(?:NIC\d|GPU \d|Link|CA '|Port \d|[Ss]tate:|Ph|ph|[Rr]ate:|link|#\s+[TDbS])|.*Infiniband device '"
 )
 """How a line that is not of a matrix begins."""
-_UCX_RATE = re.compile(r"([\d.]+)(?:/ppn)? \+ ([\d.]+)(?:/ppn)? (MB|GB)/sec")
+_UCX_RATE = re.compile(r"(\d+\.?\d*)(?:/ppn)? \+ (\d+\.?\d*)(?:/ppn)? (MB|GB)/sec")
 _MOST = 4096
 
 
@@ -147,7 +147,7 @@ class TopologyReader(Reader):
         key, value = found[1].lower(), found[2].strip()
         if key == "state":
             self.port["state"] = value.partition(":")[2].strip() or value
-        elif key == "rate" and (rate := re.match(r"([\d.]+)", value)):
+        elif key == "rate" and (rate := re.match(r"(\d+\.?\d*)", value)):
             self.port["rate"] = float(rate[1]) / 8 * 1e9
         elif key.startswith("link"):
             self.port["layer"] = value

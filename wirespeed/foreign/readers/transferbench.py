@@ -14,7 +14,7 @@ _MATRIX = re.compile(r"\s*((Uni|Bi)directional copy peak bandwidth) GB/s\s*(\[[^
 _HEAD = re.compile(r"\s*SRC(?:\+EXE)?\\DST((?:\s+(?:CPU|GPU)\s*\d+)+)")
 _ROW = re.compile(r"\s*((?:CPU|GPU)\s*\d+)\s*(<->|->|<-)\s*(.+)$")
 _TRANSFER = re.compile(
-    r"\s*Transfer\s+(\d+)\s*[|│:]\s*([\d.]+) GB/s\s*[|│]\s*([\d.]+) ms\s*[|│]"
+    r"\s*Transfer\s+(\d+)\s*[|│:]\s*(\d+\.?\d*) GB/s\s*[|│]\s*(\d+\.?\d*) ms\s*[|│]"
     r"\s*(\d+) bytes\s*[|│]\s*(.+?)\s*[|│]?$"
 )
 _TEST = re.compile(r"\s*Test (\d+):")
