@@ -10,6 +10,8 @@ from conformance.test_collectives import NAMES, OURS, exact, told_by
 from support.mpis import InstalledMpi
 from support.selection import slow_case
 
+pytestmark = [pytest.mark.slow, pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)]
+
 LL, STORES = ("protocol=LL", "threads=16"), ("protocol=stores", "blocks=3", "threads=16")
 PULL = ("protocol=pull", "blocks=3", "threads=16")
 GRID = ("protocol=LL", "blocks=3", "threads=16")
@@ -69,8 +71,6 @@ def in_the_kernel(messages: list[dict[str, Any]], protocol: str) -> None:
             assert one["details"]["work"] == "by the same kernel", one
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 @pytest.mark.parametrize(
     ("ranks", "paths", "options"),
     [
@@ -86,8 +86,6 @@ def test_operations_in_the_kernel(
     judged(mpi, ranks, paths, options, tmp_path, sizes=BRIEF, variants=2)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 @pytest.mark.parametrize(
     ("ranks", "paths", "options", "sizes", "variants"),
     [
@@ -112,8 +110,6 @@ def test_an_exchange_of_several_blocks(
     judged(mpi, ranks, paths, options, tmp_path, sizes=sizes, variants=variants)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 @pytest.mark.parametrize(("ranks", "path", "options"), EVERY)
 def test_every_operation_in_the_kernel(
     mpi: InstalledMpi, ranks: int, path: str, options: tuple[str, ...], tmp_path: Path
@@ -122,8 +118,6 @@ def test_every_operation_in_the_kernel(
     judged(mpi, ranks, path, options, tmp_path, sizes=ODD, variants=5)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 @pytest.mark.parametrize("fault", ["drop-element", "repeat-element", "swap-elements", "repeat-iteration"])
 def test_one_wrong_element_is_found(mpi: InstalledMpi, fault: str, tmp_path: Path) -> None:
     """Protects the check of what the kernel has combined."""
@@ -134,8 +128,6 @@ def test_one_wrong_element_is_found(mpi: InstalledMpi, fault: str, tmp_path: Pat
     assert {one["pattern"] for one in told if one["kind"] == "entry"} <= {"barrier"}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 @pytest.mark.parametrize(
     ("ranks", "offset"),
     [(3, "offset=0"), slow_case(2, "offset=8"), slow_case(4, "offset=2"), slow_case(5, "offset=0")],
@@ -154,8 +146,6 @@ def test_sums_of_what_lies_at_its_senders(mpi: InstalledMpi, ranks: int, offset:
     assert fetched >= {(name, "gpu:direct") for name in ("allreduce", "reducescatter", "allgather")}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 @pytest.mark.parametrize(
     ("ranks", "paths", "size"),
     [
@@ -178,8 +168,6 @@ def test_sums_that_are_made_while_they_are_sent(
     judged(*(mpi, ranks, paths, (*STORES, "offset=0"), tmp_path), sizes=sizes, variants=2, only=only)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_ranks_without_a_part_try_what_the_others_try(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects from a hang: of two elements on three ranks one has none, and its messages all are equal."""
     device = {"WIRESPEED_EMULATED": "count=3,blocks=2,threads=256", "COLLECTIVES": "1"}

@@ -17,6 +17,8 @@ from support.command import PATIENCE, WIRESPEED, Done, whole_lines, wirespeed
 from support.hosts import Hosts
 from support.mpis import InstalledMpi
 
+pytestmark = pytest.mark.slow
+
 NETWORK = ("rate", "100mbit", "burst", "64kb", "latency", "100ms")
 """Of every host, so that times are those of the network however busy the CPUs are."""
 SLOW = ("rate", "10mbit", "burst", "64kb", "latency", "400ms")
@@ -58,7 +60,6 @@ def answer(folder: Path, *words: str) -> dict[str, list[str]]:
 
 
 # On a busy machine Hydra may end the round before the watchdog names the host.
-@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 def test_a_slow_host_is_named_and_so_is_one_that_falls_silent(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the whole of a run: a host whose cable is pulled in a round costs that round a repetition."""
@@ -117,7 +118,6 @@ sound_and_wrong = pytest.mark.parametrize(
 
 
 @pytest.mark.usefixtures("quiet_machine")
-@pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 @sound_and_wrong
@@ -135,7 +135,6 @@ def test_sixteen_hosts_under_a_plain_mpiexec(mpi: InstalledMpi, tmp_path: Path, 
 
 
 @pytest.mark.usefixtures("quiet_machine")
-@pytest.mark.slow
 @pytest.mark.timeout(1800)
 @sound_and_wrong
 def test_sixteen_hosts_in_an_allocation_of_slurm(tmp_path: Path, wrong: bool) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 from support.kernels import ADDRESS, THREAD, Fault, Workshop
 
+pytestmark = pytest.mark.slow
+
 REREAD = Fault("fields.h", "    return mine;\n}", "    return parts[0];\n}")
 ONCE = Fault("fields.h", "    ws_sync();  // the room may be used again\n")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "warps",
     [pytest.param((), id="no warps", marks=pytest.mark.slow), pytest.param(("-DWARPS",), id="warps")],
@@ -20,7 +21,6 @@ def test_threads_of_a_block_do_not_race(warps: tuple[str, ...], kernels: Worksho
     assert (done.returncode, done.stdout) == (0, "all right\n"), done.stdout + done.stderr
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("fault", [REREAD, ONCE], ids=["read without a barrier", "room used too early"])
 def test_a_race_is_found(fault: Fault, kernels: Workshop) -> None:
     """Protects who forgets a barrier whose lack changes no result on the CPU, where threads take turns."""
@@ -28,7 +28,6 @@ def test_a_race_is_found(fault: Fault, kernels: Workshop) -> None:
     assert "ThreadSanitizer: data race" in done.stderr, done.stdout + done.stderr
 
 
-@pytest.mark.slow
 def test_no_part_of_a_norm_is_lost(kernels: Workshop) -> None:
     """Protects the norm where a launch has more blocks than it has room for parts: 8,192."""
     done = kernels.run("fields", "grids", flags=ADDRESS)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from support.kernels import ADDRESS, THREAD, Fault, Workshop
 
+pytestmark = pytest.mark.slow
+
 RELAXED = Fault(
     "persistent.h",
     "ws_release_flag(ws_at<u32>(peers[i].theirs), peers[i].start",
@@ -12,14 +14,12 @@ RELAXED = Fault(
 )
 
 
-@pytest.mark.slow
 def test_a_sender_reads_credit_only_when_it_must(kernels: Workshop) -> None:
     """Protects the short messages of any program but a pair: the word stays off the critical path."""
     done = kernels.run("persistent", "credit", flags=ADDRESS)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("sanitizer", [(), ADDRESS, THREAD], ids=["plain", "address", "thread"])
 def test_ranks_start_together_whatever_their_order_of_peers(
     sanitizer: tuple[str, ...], kernels: Workshop
@@ -32,7 +32,6 @@ def test_ranks_start_together_whatever_their_order_of_peers(
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.slow
 def test_a_start_that_releases_nothing_is_found(kernels: Workshop) -> None:
     """Protects the test before: a start word by a relaxed store orders no access."""
     done = kernels.run("persistent", "rendezvous", flags=THREAD, fault=RELAXED)
@@ -44,7 +43,6 @@ ONE_COUNT = Fault(
 )
 
 
-@pytest.mark.slow
 def test_a_step_ends_when_all_its_blocks_have_moved_their_share(kernels: Workshop) -> None:
     """Protects soaks from work that begins before a message is whole, or never, where a block is ahead."""
     done = kernels.run("persistent", "moved", flags=ADDRESS)

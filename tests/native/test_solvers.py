@@ -24,6 +24,8 @@ from wirespeed.programs.lbm_math import VELOCITIES, Layers
 from wirespeed.rank.check.field_check import FieldCheck
 from wirespeed.rank.check.payload_check import PayloadMismatch
 
+pytestmark = pytest.mark.slow
+
 SEED = 3
 TO_REFERENCE = [VELOCITIES.index(each) for each in lbm_reference.VELOCITIES]
 
@@ -129,7 +131,6 @@ def violation(job: Ranks) -> str | None:
     return laws[0].violation(before, sums())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_solvers_are_numpys(solvers: Solvers, case: Case) -> None:
     """Protects the comparisons below from faults that are not planted; odd sizes, cuts, walls."""
@@ -137,7 +138,6 @@ def test_solvers_are_numpys(solvers: Solvers, case: Case) -> None:
         assert is_numpys(job)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=str)
 @pytest.mark.parametrize("size", [None, "260x9", "520x131"])
 def test_what_is_conserved_stays(solvers: Solvers, case: Case, size: str | None) -> None:
@@ -188,7 +188,6 @@ PLANTED = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("planted", PLANTED.values(), ids=list(PLANTED))
 def test_a_planted_fault_is_seen(solvers: Solvers, planted: Planted) -> None:
     """Protects from a kernel that is wrong wherever it runs, the reference's included, at every size."""
@@ -200,7 +199,6 @@ def test_a_planted_fault_is_seen(solvers: Solvers, planted: Planted) -> None:
             assert text and text.startswith(f"{planted.changes} changed by ")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "fault", "says"),
     [

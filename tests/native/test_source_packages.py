@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from support.command import captured
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 QUICK = ("-DCMAKE_BUILD_TYPE=Debug", "-G", "Ninja")
 IMPORT = "from scikit_build_core.build import build_sdist, build_wheel"
@@ -48,7 +50,6 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return unpacked
 
 
-@pytest.mark.slow
 def test_a_source_distribution_has_what_a_build_needs(sources: Path) -> None:
     """Protects distributions from a tarball that lacks a file, or has what is no source."""
     has = {str(file.relative_to(sources)) for file in sources.rglob("*") if file.is_file()}
@@ -58,7 +59,6 @@ def test_a_source_distribution_has_what_a_build_needs(sources: Path) -> None:
     assert not [name for name in has if name.startswith(("results/", "build/", ".venv/", ".git/"))]
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(3000)
 def test_a_wheel_builds_from_it(sources: Path, tmp_path: Path) -> None:
     """Protects `pip install wirespeed-X.tar.gz`: the library is in the wheel, and answers."""
@@ -81,7 +81,6 @@ int main(void) { printf("%d\\n", ws_clock_cost() > 0); return 0; }
 """
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(3000)
 def test_cmake_installs_under_a_prefix(sources: Path, tmp_path: Path) -> None:
     """Protects a Debian package: every file below DESTDIR, where the GNU coding standards put it."""
