@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support import mpis
-from support.command import Done, Record, is_checked, wirespeed
+from support.command import Done, Measure, Record, is_checked
 from support.mpis import InstalledMpi
 from support.selection import slow_case
 
@@ -15,7 +17,7 @@ pytestmark = pytest.mark.slow(after=1)
 
 PATHS = ("ipc-write", "ipc-read", "ipc-kernel", "gpu")
 # Ranks that spin hand over by time slices here: without a warm-up nothing is measured by the hundred.
-FAST = ("--max-time", "0.005", "--warmup", "0")
+FAST = "--max-time 0.005 --warmup 0"
 SIZES = {
     **{str(size): size for size in (0, 1, 4, 7, 8, 12, 13, 100, 4097)},
     "64K": 1 << 16,
@@ -32,13 +34,22 @@ PROTOCOLS = ("LL", "stores", "TMA", "pull", "TMA-pull")
 MANY_THREADS = "count=4,blocks=3,threads=64,seed=1"
 
 
-def pingpong(out: Path, paths: str, *words: str, mpi: InstalledMpi | None = None, **variables: str) -> Done:
-    device = ("--device", "emulated", "--mpi", (mpi or mpis.installed("openmpi")).mpiexec)
-    return wirespeed("pingpong", *device, "--paths", paths, *words, out=out, environment=variables)
+Pingpong = Callable[..., Done]
 
 
-def with_test(*pairs: str) -> list[str]:
-    return [word for pair in pairs for word in ("--test", pair)]
+@pytest.fixture
+def pingpong(tmp_path: Path) -> Pingpong:
+    """Runs one over emulated GPUs, by Open MPI unless told."""
+    numbers = count()
+
+    def run(paths: str, *words: str, mpi: InstalledMpi | None = None, **variables: str) -> Done:
+        return Measure(tmp_path / f"{next(numbers)}.jsonl")(
+            *(f"pingpong --device emulated --paths {paths}", *words),
+            mpi=mpi or mpis.installed("openmpi"),
+            environment=variables,
+        )
+
+    return run
 
 
 def entries_by_path(done: Done, sizes: dict[str, int], paths: tuple[str, ...]) -> dict[str, list[Record]]:
@@ -56,17 +67,17 @@ def entries_by_path(done: Done, sizes: dict[str, int], paths: tuple[str, ...]) -
     return found
 
 
-def test_more_than_one_block_is_to_move(tmp_path: Path) -> None:
+def test_more_than_one_block_is_to_move(pingpong: Pingpong) -> None:
     """Protects GPUs that run few blocks at once: of a long message even the most of them get much to do."""
-    done = pingpong(tmp_path / "r.jsonl", "gpu", "--sizes", "24M", "--loops", "2")
+    done = pingpong("gpu", "--sizes 24M --loops 2")
     entries_by_path(done, {"24M": 24 << 20}, ("gpu",))
 
 
 @pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)
-def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_every_byte_arrives(mpi: InstalledMpi, pingpong: Pingpong) -> None:
     """Protects all four paths as they run when nothing is fixed, and what the record says of each choice."""
     sizes = SIZES if mpi.name == "openmpi" else FEW | {"16M": 1 << 24}
-    done = pingpong(tmp_path / "r.jsonl", ",".join(PATHS), *FAST, "--sizes", ",".join(sizes), mpi=mpi)
+    done = pingpong(",".join(PATHS), FAST, "--sizes", ",".join(sizes), mpi=mpi)
     found = entries_by_path(done, sizes, PATHS)
     assert {found[path][0]["details"]["copied by"] for path in PATHS[:3]} == {"nothing to copy"}
     by = {path: {entry["details"]["copied by"] for entry in found[path][1:]} for path in PATHS[:3]}
@@ -91,13 +102,10 @@ def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_fastest_copy_is_taken(tmp_path: Path) -> None:
+def test_the_fastest_copy_is_taken(pingpong: Pingpong) -> None:
     """Protects the choice of ipc-write, which is measured up to 512 KiB."""
     # An engine takes 0.1 s to start; a kernel, whose speed nobody declares, a fraction of that anywhere.
-    done = pingpong(
-        *(tmp_path / "r.jsonl", "ipc-write", *FAST, "--sizes", "512K"),
-        WIRESPEED_EMULATED="count=2,latency=0.1",
-    )
+    done = pingpong("ipc-write", FAST, "--sizes 512K", WIRESPEED_EMULATED="count=2,latency=0.1")
     found = entries_by_path(done, {"512K": 512 << 10}, ("ipc-write",))["ipc-write"]
     assert [entry["details"]["copied by"] in ("kernel", WAITS) for entry in found] == [True]
 
@@ -110,15 +118,10 @@ def test_the_fastest_copy_is_taken(tmp_path: Path) -> None:
         *(slow_case(protocol, "0") for protocol in ("LL", "stores", "TMA", "pull")),
     ],
 )
-def test_each_protocol_of_gpu(protocol: str, offset: str, tmp_path: Path) -> None:
+def test_each_protocol_of_gpu(protocol: str, offset: str, pingpong: Pingpong) -> None:
     """Protects each protocol by itself, aligned and not; the record says which it was."""
-    words = (
-        *FAST,
-        "--sizes",
-        ",".join(FEW),
-        *with_test(f"protocol={protocol}", "blocks=2", f"offset={offset}"),
-    )
-    done = pingpong(tmp_path / "r.jsonl", "gpu", *words)
+    fixed = f"--test protocol={protocol} --test blocks=2 --test offset={offset}"
+    done = pingpong("gpu", FAST, "--sizes", ",".join(FEW), fixed)
     found = entries_by_path(done, FEW, ("gpu",))["gpu"]
     blocks = 1 if protocol == "LL" else 2
     # 1 MiB is more than half of the ring in packets of 8 bytes: there is no room for two such messages.
@@ -136,12 +139,11 @@ def test_each_protocol_of_gpu(protocol: str, offset: str, tmp_path: Path) -> Non
         *((protocol, 32, "8,4097,64K") for protocol in ("stores", "TMA", "pull", "TMA-pull")),
     ],
 )
-def test_many_threads_in_any_order(protocol: str, threads: int, sizes: str, tmp_path: Path) -> None:
+def test_many_threads_in_any_order(protocol: str, threads: int, sizes: str, pingpong: Pingpong) -> None:
     """Protects the barriers between a block's threads, which take turns in an order that a seed draws."""
-    fixed = with_test(f"protocol={protocol}", f"threads={threads}", "blocks=3")
-    words = (*FAST, "--sizes", sizes, *fixed)
-    done = pingpong(tmp_path / "r.jsonl", "gpu", *words, WIRESPEED_EMULATED=MANY_THREADS)
-    assert done.code == 0 and not done.failures, done.err + done.out
+    fixed = f"--test protocol={protocol} --test threads={threads} --test blocks=3"
+    done = pingpong("gpu", FAST, "--sizes", sizes, fixed, WIRESPEED_EMULATED=MANY_THREADS).ok()
+    assert not done.failures
     for entry in done.entries:
         found = entry["details"]["protocol"], entry["details"]["threads"], entry["details"]["blocks"]
         assert found == (protocol, max(threads, 32), 1 if protocol == "LL" else 3)
@@ -159,52 +161,46 @@ def test_many_threads_in_any_order(protocol: str, threads: int, sizes: str, tmp_
     ],
     ids=str,
 )
-def test_each_way_of_ipc(path: str, fixed: tuple[str, ...], by: tuple[str, ...], tmp_path: Path) -> None:
+def test_each_way_of_ipc(path: str, fixed: tuple[str, ...], by: tuple[str, ...], pingpong: Pingpong) -> None:
     """Protects engine and kernel, words from the stream and from the host, and places in the sender's buffer.
 
     Each by itself; aligned they run in test_every_byte_arrives, too.
     """
-    words = (*FAST, "--sizes", ",".join(FEW), *with_test(*fixed))
-    done = pingpong(tmp_path / "r.jsonl", path, *words)
+    done = pingpong(path, FAST, "--sizes", ",".join(FEW), *(f"--test {each}" for each in fixed))
     found = entries_by_path(done, FEW, (path,))[path]
     assert all(entry["details"]["copied by"] in by for entry in found[1:])
     assert found[1]["details"]["copied by"] == by[0] or "signal=host" in fixed
 
 
-def test_no_kernel_waits_on_a_shared_device(tmp_path: Path) -> None:
+def test_no_kernel_waits_on_a_shared_device(pingpong: Pingpong) -> None:
     """Protects ranks that take turns on a GPU from a kernel that keeps it while it waits."""
-    words = (*FAST, "--sizes", "8", "--between", "0,0", *with_test("copy=waiting-kernel"))
-    done = pingpong(tmp_path / "r.jsonl", "ipc-write", *words)
+    done = pingpong("ipc-write", FAST, "--sizes 8 --between 0,0 --test copy=waiting-kernel")
     (entry,) = entries_by_path(done, {"8": 8}, ("ipc-write",))["ipc-write"]
     assert entry["details"]["copied by"] in (ENGINE, HOST_SIGNALS, "kernel")
 
 
-def test_streams_that_write_no_values(tmp_path: Path) -> None:
+def test_streams_that_write_no_values(pingpong: Pingpong) -> None:
     """Protects machines whose driver is too old: the host tells the receiver, on all three paths."""
-    done = pingpong(
-        *(tmp_path / "r.jsonl", "ipc-write,ipc-read,ipc-kernel", *FAST, "--sizes", "8,1M"),
-        WIRESPEED_EMULATED="count=2,values=0",
-    )
+    emulated = {"WIRESPEED_EMULATED": "count=2,values=0"}
+    done = pingpong("ipc-write,ipc-read,ipc-kernel", FAST, "--sizes 8,1M", **emulated)
     found = entries_by_path(done, {"8": 8, "1M": 1 << 20}, PATHS[:3])
     assert found["ipc-write"][-1]["details"]["copied by"] == HOST_SIGNALS
 
 
 @pytest.mark.parametrize("fault", ["drop-byte", "drop-iteration", "repeat-iteration"])
-def test_a_lie_is_found_out(fault: str, tmp_path: Path) -> None:
+def test_a_lie_is_found_out(fault: str, pingpong: Pingpong) -> None:
     """Protects the check of these paths' bytes: each one's trial ends with the first wrong byte."""
-    done = pingpong(
-        tmp_path / "r.jsonl", ",".join(PATHS), *FAST, "--sizes", "1,64K", *with_test(f"fault={fault}")
-    )
+    done = pingpong(",".join(PATHS), FAST, f"--sizes 1,64K --test fault={fault}")
     assert done.code == 1 and not done.entries
     assert [failure["path"] for failure in done.failures] == list(PATHS)
     for failure in done.failures:
         assert failure["what"] == "mismatch" and "wrong data: byte 0 of 1 " in failure["text"]
 
 
-def test_two_ranks_on_one_device(tmp_path: Path) -> None:
+def test_two_ranks_on_one_device(pingpong: Pingpong) -> None:
     """Protects from kernels that wait for each other on one GPU, where one of them may never start."""
-    words = (*FAST, "--sizes", "8,1M", "--between", "0,0")
-    done = pingpong(tmp_path / "r.jsonl", "gpu", *words)
+    words = (FAST, "--sizes 8,1M --between 0,0")
+    done = pingpong("gpu", *words)
     assert done.code == 3 and not done.entries
     (failure,) = done.failures
     assert failure["what"] == "unavailable"
@@ -212,14 +208,14 @@ def test_two_ranks_on_one_device(tmp_path: Path) -> None:
     assert failure["text"] == f"{said}gpu's kernels wait for each other and must run together"
     assert f"gpu: not available: {said.strip()}" in done.out
     # A copy engine serves both.
-    done = pingpong(tmp_path / "s.jsonl", "ipc-write,gpu", *words)
+    done = pingpong("ipc-write,gpu", *words)
     assert done.code == 0 and [entry["bytes"] for entry in done.entries] == [8, 1 << 20]
     assert [failure["path"] for failure in done.failures] == ["gpu"]
 
 
-def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
+def test_what_cannot_be_is_refused(pingpong: Pingpong) -> None:
     """Protects whoever sweeps these from figures of something else than what was asked for."""
-    done = pingpong(tmp_path / "r.jsonl", "gpu", *FAST, "--sizes", "8", *with_test("protocol=magic"))
+    done = pingpong("gpu", FAST, "--sizes 8 --test protocol=magic")
     assert done.code != 0 and not done.entries
     (failure,) = done.failures
     assert "protocol is LL, stores, TMA, pull or TMA-pull, not magic" in failure["text"]
