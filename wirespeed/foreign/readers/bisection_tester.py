@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from wirespeed.foreign.found import Reader
+from wirespeed.foreign.found import LogStream, Reader
 from wirespeed.foreign.shapes import Curve, Point
 
 _HEAD = re.compile(
@@ -23,6 +23,11 @@ class BisectionTester(Reader):
     words = ("Number", "Peer", "VERSION", "ENABLE", "time", "warmup", "totalTime")
     size = ranks = rounds = group = 0
     memory = ""
+
+    def __init__(self, stream: LogStream) -> None:
+        super().__init__(stream)
+        self.latest: dict[Curve, int] = {}
+        """Curve without its points -> its place among all."""
 
     def take(self, text: str, line: int) -> bool:
         if head := _HEAD.match(text):
@@ -46,7 +51,7 @@ class BisectionTester(Reader):
         if (total := _TOTAL.match(text)) is None:
             return False
         rate = float(total[1].replace(",", ".")) * 1e9
-        self._add(total[2], Point(self.size, None, rate, repetitions=self.rounds, line=line))
+        self._add(total[2], Point(self.size, None, rate, repetitions=self.rounds or None, line=line))
         return True
 
     def _add(self, name: str, point: Point) -> None:
@@ -59,15 +64,15 @@ class BisectionTester(Reader):
             direction="both",
             memory=self.memory,
             ranks=self.ranks or None,
-            placement=f"groups of {self.group}",
+            placement=f"groups of {self.group}" if self.group else "",
             unit_words="GB = 1e9 B",
         )
         curves = self.found.curves
-        for at, known in enumerate(curves):
-            if replace(known, points=()) == curve and point.bytes > known.points[-1].bytes:
-                curves[at] = replace(known, points=(*known.points, point))
-                return
-        curves.append(replace(curve, points=(point,)))
+        if (at := self.latest.get(curve)) is not None and point.bytes > curves[at].points[-1].bytes:
+            curves[at] = replace(curves[at], points=(*curves[at].points, point))
+        else:
+            self.latest[curve] = len(curves)
+            curves.append(replace(curve, points=(point,)))
 
 
 READER = BisectionTester

@@ -36,8 +36,7 @@ class PingPongTutorial(Reader):
                     unit_words="GB = 2^30 B",
                 )
             )
-        self.points.append(Point(size, seconds, rate * 2**30, line=line))
-        return True
+        return self.add(line, Point(size, seconds, rate * 2**30, line=line))
 
 
 READER = PingPongTutorial
