@@ -30,6 +30,8 @@ class BisectionTester(Reader):
         """Curve without its points -> its place among all."""
 
     def take(self, text: str, line: int) -> bool:
+        if _ROUND.match(text):  # most lines
+            return self.size > 0
         if head := _HEAD.match(text):
             name, value = head[1] or head[3], int(head[2] or head[4])
             if name == "Number of processes":
@@ -45,8 +47,6 @@ class BisectionTester(Reader):
             return False
         if version := _VERSION.match(text):
             self.memory = "H H" if version[1] == "CPU" else "D D"
-            return True
-        if _ROUND.match(text):
             return True
         if (total := _TOTAL.match(text)) is None:
             return False
