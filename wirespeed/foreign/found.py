@@ -13,6 +13,7 @@ MOST = 10_000
 """Failures, unknown lines, commands and settings that are kept."""
 MOST_VALUES = 4
 """Different values of a setting that are kept."""
+MOST_MODELS = 1000
 MOST_TRANSPORTS = 200_000
 MOST_ROWS = 100_000
 """Rows from which on no further table is kept; one that is open then gets as many once more."""
@@ -58,6 +59,12 @@ class Found:
         known = self.versions.setdefault(library, ())
         if version not in known and len(known) < MOST:
             self.versions[library] = (*known, version)
+
+    def model(self, name: str) -> None:
+        """Of a GPU that the text names."""
+        known = self.topology.get("models", ())
+        if name not in known and len(known) < MOST_MODELS:
+            self.topology["models"] = (*known, name)
 
     def transport(self, made: Transport) -> None:
         key = (made.library, made.kind, made.detail, made.sender, made.receiver, made.host)

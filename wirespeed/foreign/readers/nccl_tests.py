@@ -112,9 +112,7 @@ class NcclTests(Reader):
 
     def _model(self, name: str) -> None:
         if name := name.strip():
-            models = self.found.topology.setdefault("models", ())
-            if name not in models:
-                self.found.topology["models"] = (*models, name)
+            self.found.model(name)
             self.tool = "rccl-tests" if "AMD" in name else self.tool
 
     def _columns(self, names: list[str]) -> None:

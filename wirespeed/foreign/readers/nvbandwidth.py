@@ -69,14 +69,9 @@ class Nvbandwidth(MatrixReader):
             self.test = named
             return True
         if self.found_tool and "evice " in text and (device := _DEVICE.match(stripped)):
-            self._model(device[2])
+            self.found.model(device[2])
             return True
         return (stripped.startswith("SUM") and _SUM.match(stripped) is not None) or self.take_row(text, line)
-
-    def _model(self, name: str) -> None:
-        models = self.found.topology.get("models", ())
-        if name not in models:
-            self.found.topology["models"] = (*models, name)
 
     def _begin(self, title: re.Match[str]) -> None:
         columns = title[4]
@@ -127,7 +122,7 @@ class Nvbandwidth(MatrixReader):
         for devices in (value for key, value in root.items() if "device list" in key.lower()):
             for one in devices if isinstance(devices, list) else ():
                 if device := _LISTED.match(str(one)[:200]):
-                    self._model(device[1])
+                    self.found.model(device[1])
         for one in root["testcases"]:
             if isinstance(one, dict) and isinstance(one.get("bandwidth_matrix"), list):
                 self._matrix(one, line)

@@ -50,16 +50,12 @@ class P2pBandwidth(MatrixReader):
         if self.curve is not None and self.matrix is None and _CONNECTED.match(text):
             return True
         if "Device:" in text and (device := _DEVICE.match(text)):
-            models = self.found.topology.get("models", ())
-            if device[1] not in models:
-                self.found.topology["models"] = (*models, device[1])
+            self.found.model(device[1])
             return True
         if "Device:" in text and (device := _ROCM_DEVICE.match(text)):
             self.ends[int(device[1])] = "D" if device[3] else "H"
             if device[3]:
-                self.found.topology["models"] = tuple(
-                    dict.fromkeys((*self.found.topology.get("models", ()), device[2]))
-                )
+                self.found.model(device[2])
             return True
         for pattern, tool in ((_BANDWIDTH, "p2pBandwidthLatencyTest"), (_ROCM, "rocm-bandwidth-test")):
             if "irectional" in text and (found := pattern.match(text)):

@@ -118,9 +118,7 @@ class TopologyReader(Reader):
     def _nvlink(self, text: str) -> bool:
         if found := _GPU.match(text):
             self.gpu = int(found[1])
-            models = self.found.topology.get("models", ())
-            if found[2] not in models:
-                self.found.topology["models"] = (*models, found[2])
+            self.found.model(found[2])
             return True
         found = _NVLINK.match(text)
         if found is None or self.gpu is None or self.gpu >= _MOST:
