@@ -93,6 +93,8 @@ def why_impossible(curve: Curve, point: Point, limit: float | None = None) -> st
         return f"{format_rate(rate)} GB/s is {ratio} times what its wire carries ({format_rate(limit)} GB/s)"
     if point.bytes <= 0 or (curve.ranks or 2) < 2 or _pipelined(curve):
         return ""
+    if seconds == 0 and not rate:
+        return "a time of 0 is none"
     if seconds is None or not usable(seconds):
         seconds = point.bytes / rate if rate else None
     if seconds and seconds < BETWEEN_CORES_S:

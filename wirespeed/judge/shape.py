@@ -192,8 +192,11 @@ def _hump(series: Series, hump: _Hump) -> Finding:
     if slope and slope > BYTEWISE and on_gpu(series.curve) and not by_nccl:
         seen += f"; about {slope * 1e6:.1g} us a byte"
         return finding("hump", 2, seen, series.curve, "hump-bytewise", **words)
-    many = "hump-nccl" if by_nccl else "hump"
-    return finding("hump", 2, seen, series.curve, "hump-single" if len(rows) == 1 else many, **words)
+    if len(rows) == 1:
+        return finding("hump", 2, seen, series.curve, "hump-single", **words)
+    # One row alone may be the one that is false.
+    many = "hump-nccl" if by_nccl else "hump-last" if quick is series.rows[-1] else "hump"
+    return finding("hump", 2, seen, series.curve, many, **words)
 
 
 def _slope(rows: tuple[Row, ...]) -> float | None:
