@@ -128,7 +128,7 @@ class TestWhatIsLeftOut:
         )
         assert failures.left_out(run) == (
             "Left out for --within 10s: host at 64 B to 1 MiB; all of staged, aware; "
-            "host without the count of its bytes"
+            "the count of bytes of host"
         )
         assert failures.left_out(run_with()) is None
 
@@ -136,7 +136,7 @@ class TestWhatIsLeftOut:
         parts: list[dict[str, object]] = [{"path": "host", "sizes": [], "launch": n} for n in (1, 2)]
         run = run_with(*parts, {"path": "host", "sizes": [64], "launch": 3}, launches=3)
         assert failures.left_out(run) == (
-            "Left out for --within 10s: host without the count of its bytes; host at 64 B, launch 3"
+            "Left out for --within 10s: the count of bytes of host; host at 64 B, launch 3"
         )
 
     def test_check_cannot_tell_of_it(self, tmp_path: Path) -> None:

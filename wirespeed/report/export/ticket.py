@@ -98,6 +98,9 @@ def _verdict(told: Summary) -> Iterator[str]:
 
 def _findings(told: Summary) -> Iterator[str]:
     for found in told.findings:
+        # Its line is there already.
+        if found.subject == "GPU-aware MPI":
+            continue
         yield ": ".join(filter(None, (found.level, found.subject, found.words)))
 
 

@@ -71,9 +71,7 @@ def _level(run: Run, failure: Failure) -> str:
 
 def left_out(run: Run) -> str | None:
     """'Left out for --within 10s: host 256 MiB to 1 GiB; the count of bytes of staged'; None: nothing was."""
-    parts = [
-        f"{paths} {words}" if words else f"all of {paths}" for paths, words in together(_each_left_out(run))
-    ]
+    parts = [words.format(paths) for paths, words in together(_each_left_out(run))]
     if not parts:
         return None
     advice = (
@@ -97,13 +95,13 @@ def _left_out(run: Run) -> Sequence[LeftOut]:
 
 
 def _each_left_out(run: Run) -> Iterator[tuple[str, str]]:
-    """(words, path), alike words together."""
+    """(words around the path's name, path), alike words together."""
     several = run.head.plan.launches > 1
     for part in _left_out(run):
         launch = f", launch {part.launch}" if several else ""
         if not part.sizes:
-            yield "without the count of its bytes", part.path
+            yield "the count of bytes of {}", part.path
         elif part.path in run.paths or several:
-            yield f"at {size_ranges(part.sizes, run.head.plan.sizes)}{launch}", part.path
+            yield f"{{}} at {size_ranges(part.sizes, run.head.plan.sizes)}{launch}", part.path
         else:
-            yield "", part.path
+            yield "all of {}", part.path
