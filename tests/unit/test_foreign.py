@@ -200,3 +200,10 @@ def test_a_packed_result_file_that_was_cut_keeps_its_figures(tmp_path: Path) -> 
     (cut := tmp_path / "cut.jsonl.gz").write_bytes(packed[: len(packed) // 2])
     found = open_figures(str(cut))
     assert found.runs and any("from here on" in warning for warning in found.warnings)
+
+
+def test_an_unknown_gpu_is_said_to_be_unknown() -> None:
+    """Protects a misspelt --gpu from being passed over."""
+    log = read_text((INPUTS / "kinds" / "66b-osu_latency-time-0.txt").read_text())
+    missing = {gpu: explain(log, Question(gpu=gpu)).missing for gpu in ("H900", "H100", "Tesla T4")}
+    assert [gpu for gpu, lines in missing.items() if any(f"'{gpu}'" in line for line in lines)] == ["H900"]

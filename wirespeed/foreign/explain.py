@@ -9,7 +9,7 @@ from wirespeed.errors import ExitCode, gravest
 from wirespeed.foreign.definitions import rate_of, rates_of
 from wirespeed.foreign.findings import find, worst_first
 from wirespeed.foreign.findings.told import told
-from wirespeed.foreign.question import CurveWire, Question, limit_of, reference_of, wire_of
+from wirespeed.foreign.question import CurveWire, Question, is_known, limit_of, reference_of, wire_of
 from wirespeed.foreign.shapes import Curve, Finding, Log
 from wirespeed.judge.curve import find as judged
 from wirespeed.judge.series import is_wrong
@@ -127,6 +127,8 @@ def _like_ethernet(rated: list[Explained]) -> str:
 
 def _missing(log: Log, curves: list[Explained], question: Question) -> Iterator[str]:
     """What would tell more."""
+    if question.gpu and not is_known(question.gpu):
+        yield f"--gpu: nothing is known of '{question.gpu}'; write it as its driver does, or short: H100"
     rated = [one for one in curves if rates_of(one.curve) and one.curve.operation != "local-copy"]
     if rated and not any(one.wire for one in rated):
         yield (

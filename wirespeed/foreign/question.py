@@ -73,6 +73,11 @@ def gpu_of(log: Log, question: Question) -> str:
     return models.pop() if len(models) == 1 else ""
 
 
+def is_known(gpu: str) -> bool:
+    """Is anything known of a GPU that is called so?"""
+    return gpu in gpu_names() or any(kind.is_called(gpu) for kind in kinds().values())
+
+
 def _driver_name(given: str, models: set[str]) -> str:
     """What the driver calls a GPU that is given as 'H200': the text's own, or the only one of this kind; else
     as it is given."""
