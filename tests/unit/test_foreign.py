@@ -16,7 +16,7 @@ from wirespeed.errors import ExitCode
 from wirespeed.foreign.as_results import results_of
 from wirespeed.foreign.explain import explain
 from wirespeed.foreign.findings.told import table
-from wirespeed.foreign.opening import open_figures
+from wirespeed.foreign.opening import open_figures, read_log
 from wirespeed.foreign.question import Question
 from wirespeed.foreign.readers import failing
 from wirespeed.foreign.shapes import Curve, Log
@@ -207,3 +207,16 @@ def test_an_unknown_gpu_is_said_to_be_unknown() -> None:
     log = read_text((INPUTS / "kinds" / "66b-osu_latency-time-0.txt").read_text())
     missing = {gpu: explain(log, Question(gpu=gpu)).missing for gpu in ("H900", "H100", "Tesla T4")}
     assert [gpu for gpu, lines in missing.items() if any(f"'{gpu}'" in line for line in lines)] == ["H900"]
+
+
+def test_of_several_files_a_line_is_that_of_its_file(tmp_path: Path) -> None:
+    for name, text in {
+        "a.txt": "export NCCL_DEBUG=INFO\n" * 9,
+        "empty.txt": "",
+        "b.txt": "\nBus error\n",
+    }.items():
+        (tmp_path / name).write_text(text)
+    files = [str(tmp_path / name) for name in ("a.txt", "empty.txt", "b.txt")]
+    (both,) = explain(read_log(files), Question()).findings
+    (alone,) = explain(read_log(files[2:]), Question()).findings
+    assert both.seen.startswith(f"line 2 of {files[2]}: ") and alone.seen.startswith("line 2: ")

@@ -130,7 +130,7 @@ class _Making:
         if self.sizeless:
             found.warnings.append(f"{counted(self.sizeless, 'figure')} without a size left out")
         if self.log.left_out:
-            found.warnings.append(str(self.log.left_out))
+            found.warnings.append(self.log.left_out.words(self.log))
         return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import chain, islice
 
 from wirespeed import inputs
@@ -37,16 +38,30 @@ def open_figures(file: str) -> Results:
 
 def read_log(files: Sequence[str]) -> Log:
     """All that is understood of other tools' outputs, as one text. Raises WirespeedError if it is nothing."""
-    log = read(line for file in files for line in _told(file))
+    begun: list[tuple[int, str]] = []
+    log = read(_of_all(files, begun))
+    if len(files) > 1:
+        log = replace(log, files=tuple(begun))
     if not log:
         names = ", ".join(map(named, files))
-        seen = (
-            f" (line {log.unknown[0][0]} looks like figures: {log.unknown[0][1][:60]})" if log.unknown else ""
-        )
+        seen = ""
+        if log.unknown:
+            line, text = log.unknown[0]
+            seen = f" ({log.place(line)} looks like figures: {text[:60]})"
         raise WirespeedError(
             f"{names}: nothing in it is known{seen}; docs/explain.md lists the tools whose output is read"
         )
     return log
+
+
+def _of_all(files: Sequence[str], begun: list[tuple[int, str]]) -> Iterator[bytes]:
+    """The lines of all files; `begun` gets the number of each file's first line, and its name."""
+    lines = 0
+    for file in files:
+        begun.append((lines + 1, named(file)))
+        for line in _told(file):
+            lines += 1
+            yield line
 
 
 def named(file: str) -> str:

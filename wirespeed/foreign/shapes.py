@@ -49,10 +49,10 @@ class LeftOut:
     since: int
     """Line of the first one."""
 
-    def __str__(self) -> str:
+    def words(self, log: Log) -> str:
         return (
-            f"from line {self.since} on, {counted(self.rows, 'row')} of figures left out: too many to read "
-            "at once; cut the text into parts"
+            f"from {log.place(self.since)} on, {counted(self.rows, 'row')} of figures left out: too many "
+            "to read at once; cut the text into parts"
         )
 
 
@@ -76,6 +76,13 @@ class Log:
     values: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """All values of a setting that the text sets several times; `settings` has the last one."""
     left_out: LeftOut | None = None
+    files: tuple[tuple[int, str], ...] = ()
+    """(number of its first line, name) of each file, if there are several."""
+
+    def place(self, line: int) -> str:
+        """'line 12', of several files 'line 3 of b.txt'."""
+        begun = [(first, name) for first, name in self.files if first <= line]
+        return f"line {line - begun[-1][0] + 1} of {begun[-1][1]}" if begun else f"line {line}"
 
     def __bool__(self) -> bool:
         """Was anything understood?"""

@@ -34,7 +34,7 @@ def find(log: Log) -> Iterator[Finding]:
         if kind not in lines or kind in explained:
             continue
         explained.update(row["explains"])
-        seen = _seen(lines[kind])
+        seen = _seen(log, lines[kind])
         if kind == "cuda-ipc" and bound:
             settings = ", ".join(f"{name}={value}" for name, value in bound.items())
             gpus = log.settings.get("--gpus", "N")
@@ -43,7 +43,7 @@ def find(log: Log) -> Iterator[Finding]:
             yield Finding(kind, row["severity"], seen, row["cause"], row["do"])
 
 
-def _seen(lines: list[FailingLine]) -> str:
+def _seen(log: Log, lines: list[FailingLine]) -> str:
     first = lines[0]
     text = first.text if len(first.text) <= LONGEST else f"{first.text[:LONGEST]} ..."
-    return f"line {first.line}: {text}" + (f" ({len(lines)} such lines)" if len(lines) > 1 else "")
+    return f"{log.place(first.line)}: {text}" + (f" ({len(lines)} such lines)" if len(lines) > 1 else "")

@@ -22,15 +22,15 @@ def find(log: Log) -> Iterator[Finding]:
     if sockets := [made for made in network if made.detail.startswith("Socket")]:
         adapter = faster_network(log)
         why = f"although {adapter} is there" if adapter else "right only without InfiniBand, RoCE or EFA"
-        seen = f"NCCL uses IP sockets, {why}: {_some(sockets, log.transports)}"
+        seen = f"NCCL uses IP sockets, {why}: {_some(log, sockets, log.transports)}"
         yield told("sockets", 2 if adapter else 1, seen)
     by_rdma = [made for made in network if not made.detail.startswith("Socket")]
     if staged := [made for made in by_rdma if "GDR" not in made.detail]:
         efa = all(made.detail.startswith(EFA) for made in staged)
-        seen = f"no GPUDirect RDMA between hosts: {_some(staged, by_rdma)}"
+        seen = f"no GPUDirect RDMA between hosts: {_some(log, staged, by_rdma)}"
         yield told("no-gpudirect", 1 if efa else 2, seen, "no-gpudirect-efa" if efa else "no-gpudirect")
     if network and log.topology.get("nccl-hosts") == 1:
-        seen = f"GPUs of one host talk over the network: {_some(network, log.transports)}"
+        seen = f"GPUs of one host talk over the network: {_some(log, network, log.transports)}"
         yield told("network-inside", 2, seen)
     if through_memory := [made for made in log.transports if made.kind == "SHM"]:
         yield _host_memory(log, through_memory)
@@ -55,9 +55,10 @@ def active_ports(log: Log) -> list[dict[str, object]]:
     return [port for port in ports if str(port.get("state", "")).lower().startswith("active")]
 
 
-def _some(some: Sequence[Transport], of: Sequence[Transport]) -> str:
+def _some(log: Log, some: Sequence[Transport], of: Sequence[Transport]) -> str:
     first = some[0]
-    return f"{len(some)} of {counted(len(of), 'connection')} (line {first.line}: {first.kind}/{first.detail})"
+    where = f"{log.place(first.line)}: {first.kind}/{first.detail}"
+    return f"{len(some)} of {counted(len(of), 'connection')} ({where})"
 
 
 def _host_memory(log: Log, some: Sequence[Transport]) -> Finding:
@@ -65,6 +66,8 @@ def _host_memory(log: Log, some: Sequence[Transport]) -> Finding:
     wired = next((f"{' and '.join(pair)} have {link}" for pair, link in links), "")
     switched = log.settings.get("NCCL_P2P_DISABLE") == "1"
     why = f"although {wired}" if wired else "usual where peer access is missing or PCIe is the only wire"
-    seen = f"between GPUs of one host NCCL goes through host memory, {why}: {_some(some, log.transports)}"
+    seen = (
+        f"between GPUs of one host NCCL goes through host memory, {why}: {_some(log, some, log.transports)}"
+    )
     advice = "host-memory-set" if switched else "host-memory"
     return told("host-memory", 2 if wired or switched else 1, seen, advice)

@@ -48,7 +48,7 @@ def _ends(curve: Curve) -> str:
 def about(log: Log) -> Iterator[str]:
     """What was not read, versions, settings, transports."""
     if log.left_out:
-        yield f"{log.left_out}"
+        yield log.left_out.words(log)
     if log.versions:
         words = [f"{name} {', '.join(versions[:3])}" for name, versions in log.versions.items()]
         yield f"versions: {', '.join(words[:8])}"
@@ -299,7 +299,9 @@ def findings(explanation: Explanation) -> list[list[str]]:
         more = len(group) - 1 if len(group) > MOST_ALIKE else 0
         if more and one is not group[0]:
             continue
-        where = f"{curve.name or curve.tool}, line {curve.points[0].line}: " if several and curve else ""
+        where = ""
+        if several and curve:
+            where = f"{curve.name or curve.tool}, {explanation.log.place(curve.points[0].line)}: "
         lines = list(finding_lines(one, len(found) + 1, "" if curve and curve.pair else where))
         lines[0] += f"; {counted(more, 'more table')} like it" if more else ""
         found.append(lines)
@@ -313,7 +315,7 @@ def ending(explanation: Explanation) -> Iterator[str]:
     if explanation.log.unknown:
         line, text = explanation.log.unknown[0]
         more = f" and {len(explanation.log.unknown) - 1} more" if len(explanation.log.unknown) > 1 else ""
-        yield f"not understood: line {line}{more}: {' '.join(text.split())[:80]}"
+        yield f"not understood: {explanation.log.place(line)}{more}: {' '.join(text.split())[:80]}"
     for text in explanation.missing:
         yield f"to say more: {text}"
 
