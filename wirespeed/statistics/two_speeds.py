@@ -51,8 +51,8 @@ def _speeds(medians: Sequence[float], apart: float) -> tuple[tuple[float, float]
     if len(ascending) < 2 * MOMENTS or ascending[0] <= 0 or (ends := _ends(ascending, apart)) is None:
         return None
     fast, slow = ends
-    of_either = [median >= slow for median in medians if not fast < median < slow]
-    sides = [median for median in medians if median <= fast], [median for median in medians if median >= slow]
+    of_either = [batch >= slow for batch in medians if not fast < batch < slow]
+    sides = [batch for batch in medians if batch <= fast], [batch for batch in medians if batch >= slow]
     centres = [median(side) for side in sides]
     way = math.log(centres[1] / centres[0])
     for side, centre in zip(sides, centres, strict=True):
