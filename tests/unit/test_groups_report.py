@@ -7,11 +7,12 @@ import io
 from pathlib import Path
 
 import pytest
-from support.records import as_read
+from support.records import as_read, entry, make_run, step
 
 from wirespeed import load
 from wirespeed.cli.main import main
 from wirespeed.report.export.markdown import markdown
+from wirespeed.report.facts import slowest_teams
 from wirespeed.report.page import read_sources
 from wirespeed.report.page.notes import machine_names
 from wirespeed.results.runs import Run, collect
@@ -82,3 +83,22 @@ def test_machines_that_call_themselves_alike_are_told_apart() -> None:
     assert machine_names(runs) == ["vm (1)", "vm (2)", "vm (1)", "vm (3)", "n1"]
     # A run may see some of the GPUs only, or none.
     assert machine_names([runs[0], runs[2], on("vm", "a", "2"), on("vm", "")]) == ["vm"] * 4
+
+
+def test_a_slow_group_keeps_the_mark_of_its_figure() -> None:
+    """Protects a group that waited for CPUs from standing as slow without a word."""
+    teams = [
+        {
+            "name": f"group {n}",
+            "first": n,
+            "ranks": 1,
+            "seconds": dict.fromkeys(("median", "low", "high", "min"), s),
+        }
+        for n, s in enumerate((1e-3, 1.5e-3))
+    ]
+    ranks = [{"rank": n, "host": "n1"} for n in range(2)]
+    waited = {"cores": {"waited": 0.5, "rank": 0, "preempted": 9, "shared": None}}
+    for more, figure in (({}, "group 1: 1.50 ms"), (waited, "group 1: &1.50 ms")):
+        slow = entry("aware", 1 << 20, 1.5e-3, teams=teams, **more) | {"pattern": "groups"}
+        ((_, _, words),) = slowest_teams.lines(make_run(step("aware", ranks=ranks), slow))
+        assert figure in words

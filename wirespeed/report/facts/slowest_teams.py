@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from wirespeed.report.facts import figures
 from wirespeed.report.facts.machine import rank_title
+from wirespeed.report.facts.markers import sign_of_team
 from wirespeed.report.grouping import grouped
 from wirespeed.results.by_rank import ALONE, of_ranks
 from wirespeed.results.parts import TeamFigure
@@ -77,7 +78,7 @@ def median_of(teams: Collection[TeamFigure]) -> float:
 
 def _figure(entry: Entry, team: TeamFigure) -> str:
     rate = f" ({format_rate(entry.amount / team.seconds)} GB/s)" if entry.amount else ""
-    return f"{team.name}: {format_seconds(team.seconds)}{rate}"
+    return f"{team.name}: {sign_of_team(entry, team)}{format_seconds(team.seconds)}{rate}"
 
 
 def by_pair(teams: Sequence[TeamFigure]) -> dict[tuple[int, int], TeamFigure]:
