@@ -266,7 +266,7 @@ def test_one_rank_and_all_others(browser: Any, tmp_path: Path, width: int, schem
     place = page.tab.locator("#fans")
     assert page.count("#fans td") == 2 * ranks and not page.count("#matrix")
     answer, other = place.locator("p:not(.note)").all_inner_texts()
-    assert answer.startswith("gpu to all: slowest rank 2 to all: 1.40 ms")
+    assert answer.startswith("gpu to all: slowest rank 2 to all: !1.40 ms")
     assert answer.endswith(f"40 % more than the median of {ranks}")
     assert other == f"gpu from all: all {ranks} within 2 % of the median"
     colours = page.tab.evaluate("[...document.querySelectorAll('#fans td')].map((td) => td.style.background)")
