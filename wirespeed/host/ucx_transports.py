@@ -23,7 +23,11 @@ def left_out(value: str, ipc: str = "", *, network: bool = False) -> dict[str, s
 
     `ipc`: cuda_ipc or rocm_ipc, where GPUs are used. `network`: there are active RDMA ports.
     """
-    found = {ipc: "UCX may not copy directly between GPUs"} if ipc and not _allows(value, {ipc}) else {}
+    found = {}
+    if ipc and not _allows(value, {copy := ipc.replace("ipc", "copy")}):
+        found[copy] = "UCX takes a GPU's memory for a host's, and may crash on a device pointer"
+    if ipc and not _allows(value, {ipc}):
+        found[ipc] = "UCX may not copy directly between GPUs"
     if not _allows(value, _SHARED):
         found["sm"] = "UCX may not use shared memory within a host"
     # A list without any network serves jobs of one host.

@@ -48,7 +48,7 @@ def _ucx_tls(facts: MachineFacts) -> Iterator[Finding]:
     if not lacks:
         return
     fitting = "all" if value.startswith("^") else ",".join([value, *lacks])
-    path = "aware" if ipc in lacks else "host"
+    path = "aware" if any(name.endswith(("_ipc", "_copy")) for name in lacks) else "host"
     yield Finding(
         "variable-UCX_TLS",
         f"{assigned('UCX_TLS', value)} leaves out {' and '.join(lacks)}",
