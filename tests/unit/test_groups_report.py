@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.records import as_read, entry, make_run, step
@@ -97,7 +98,7 @@ def test_a_slow_group_keeps_the_mark_of_its_figure() -> None:
         for n, s in enumerate((1e-3, 1.5e-3))
     ]
     ranks = [{"rank": n, "host": "n1"} for n in range(2)]
-    waited = {"cores": {"waited": 0.5, "rank": 0, "preempted": 9, "shared": None}}
+    waited: dict[str, Any] = {"cores": {"waited": 0.5, "rank": 0, "preempted": 9, "shared": None}}
     for more, figure in (({}, "group 1: 1.50 ms"), (waited, "group 1: &1.50 ms")):
         slow = entry("aware", 1 << 20, 1.5e-3, teams=teams, **more) | {"pattern": "groups"}
         ((_, _, words),) = slowest_teams.lines(make_run(step("aware", ranks=ranks), slow))
