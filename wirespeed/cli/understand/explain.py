@@ -8,13 +8,14 @@ something is wrong, 7 if a figure cannot be, 8 if nothing can be told, 2 if noth
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import click
 
 from wirespeed.cli.common import words
-from wirespeed.cli.common.options import debugging, flag, option
-from wirespeed.errors import ExitCode, gravest
+from wirespeed.cli.common.options import debugging, flag, option, table_or_json
+from wirespeed.errors import ExitCode, WirespeedError, gravest
 
 if TYPE_CHECKING:
     from wirespeed.foreign.shapes import Log
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 @option("--system", words.NAME, "The published machine that it ran on; 'wirespeed systems' lists them.")
 @option("--against", words.ANY_FILE, "Figures of before, or of another tool, to compare these with as well.")
 @flag("--all everything", "Print every line, not 40 at most.")
+@table_or_json
 @debugging
 def command(
     files: tuple[str, ...],
@@ -40,6 +42,7 @@ def command(
     system: str | None,
     against: str | None,
     everything: bool,
+    style: str,
 ) -> ExitCode:
     """Reads, judges and prints."""
     from wirespeed.foreign.explain import explain
@@ -47,12 +50,18 @@ def command(
     from wirespeed.foreign.question import Question
     from wirespeed.report.compare.terminal import print_comparison
     from wirespeed.report.console.console import make_console
+    from wirespeed.report.foreign.as_json import to_json
     from wirespeed.report.foreign.lines import print_explanation
 
+    if against and style == "json":
+        raise WirespeedError("--against prints two results: 'wirespeed compare --json' has the other one")
     log = read_log(files)
     explanation = explain(log, Question(dict(links or ()), gpu or "", system or ""))
     # What cannot be read is told before anything is printed.
     compared = _against(against, log, ", ".join(files)) if against else None
+    if style == "json":
+        click.echo(json.dumps(to_json(explanation), indent=1))
+        return explanation.code
     print_explanation(make_console(), explanation, everything=everything)
     if compared is None:
         return explanation.code

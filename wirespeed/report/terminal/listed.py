@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -39,6 +40,16 @@ def print_list(console: Console, sources: Sequence[Source]) -> None:
         say(console, head, "bold")
         say(console, f"  {_command(source)}", "dim", indent=4)
         say(console, Text(f"  {words}", "green" if good else "yellow"), indent=4)
+
+
+def as_json(sources: Sequence[Source]) -> list[dict[str, Any]]:
+    """An object for each file, oldest first."""
+    told = []
+    for source in sorted(sources, key=_started):
+        good, words = _verdict(source)
+        names = {"date": _started(source), "host": _host(source), "file": source.file}
+        told.append({**names, "command": _command(source), "good": good, "verdict": words})
+    return told
 
 
 def _started(source: Source) -> str:
