@@ -11,6 +11,7 @@ from rich.text import Text
 
 from wirespeed.report.console.columns import Column, table
 from wirespeed.report.console.console import say
+from wirespeed.report.facts import survey
 from wirespeed.report.facts.machine import when
 from wirespeed.report.facts.trust import trust
 from wirespeed.report.sources import Source
@@ -78,6 +79,9 @@ def _verdict(source: Source) -> tuple[bool, str]:
     told = [trust(run) for run in source.runs if run.entries]
     doubted = [reason for each in told for reason in each.reasons]
     found = [f"the doctor found {counted(len(source.findings), 'fault')}"] * bool(source.findings)
+    if told and all(_asked(run)[:1] == ["survey"] for run in source.runs):
+        good, words = survey.trusted(source.runs)
+        return good and not found, "; ".join([f"trust: {words}", *found])
     if doubted:
         more = len(dict.fromkeys(doubted)) - 1
         reasons = f" (and {counted(more, 'more reason')})" if more else ""
