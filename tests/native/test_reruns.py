@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from support.simulated import Meeting, Ranks, ThreadRank, ranks_of
@@ -34,7 +34,12 @@ def outcomes(job: Ranks, program: ProgramPattern, runs: Callable[[], None]) -> l
     meeting, count = Meeting(job.shape.ranks), 0
     ranks: list[Any] = [ThreadRank(job, rank, meeting) for rank in range(job.shape.ranks)]
     checks = [
-        FieldCheck(SimpleNamespace(comm=rank, shape=job.shape), program, rank, lambda: None)  # type: ignore[arg-type]
+        FieldCheck(
+            cast("Any", SimpleNamespace(comm=rank, shape=job.shape)),
+            program.at(job.shape),
+            rank,
+            lambda: None,
+        )
         for rank in ranks
     ]
 
