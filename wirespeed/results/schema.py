@@ -24,6 +24,8 @@ def schema() -> dict[str, Any]:
     refs, described = msgspec.json.schema_components(model.KINDS.values(), ref_template="#/$defs/{name}")
     for name, item in described.items():
         notes = _notes(CLASSES[name])
+        # msgspec keeps the indentation of a docstring before its version 0.23.
+        item |= {"description": inspect.cleandoc(item["description"])} if "description" in item else {}
         for member, facts in item["properties"].items():
             facts.pop("default", None)
             facts |= {"description": notes[member]} if member in notes else {}
