@@ -20,7 +20,7 @@ from wirespeed.rank.context import RankContext
 from wirespeed.rank.observe.clock_agreement import ClockAgreement
 from wirespeed.rank.observe.cpu_wait import CpuWait
 from wirespeed.rank.path.teams import TeamSamples
-from wirespeed.rank.program import Program
+from wirespeed.rank.program import Batch, Program
 from wirespeed.statistics.samples import Samples
 from wirespeed.statistics.stopping import StoppingRule, until_next_moment
 
@@ -34,7 +34,8 @@ LEAD_SECONDS = 1e-4
 """Untimed iterations before a batch of short ones, where another size has just run."""
 PROGRESS_SECONDS, FIRST_PROGRESS_SECONDS = 0.5, 0.1
 MIN_BATCHES, LONG_BATCH_SECONDS = 16, 0.25
-"""Batches of iterations that only a program needs, at least, and seconds of each, at most."""
+"""Batches of iterations that only a program needs, at least, and seconds of each, at most; as many of one
+whose barriers take longer than its samples."""
 
 Result = TypeVar("Result")
 Turns = Generator[None, int, Result]
@@ -129,6 +130,8 @@ class Sampler:
         """Was the latest batch?"""
         self._check_s = 0.0
         """The latest check took so long, without the iterations that it checked."""
+        self._around_s = 0.0
+        """Seconds around each of the latest samples: a barrier's, which is long where ranks share CPUs."""
         self.paused = 0.0
         """Seconds in which other sizes had their turns."""
 
@@ -188,7 +191,7 @@ class Sampler:
             return first
         if rest == 1:
             return self._comm.maximum(self._program.run())
-        return self._comm.maximum(min(self._program.sample(1, rest - 1).seconds))
+        return self._comm.maximum(min(self._timed(1, rest - 1).seconds))
 
     def _sample(self, first: float) -> Turns[tuple[int, str]]:
         """Batch after batch, until rank 0 decides to stop: iterations per sample, and the reason."""
@@ -234,6 +237,8 @@ class Sampler:
                         most = int(LONG_BATCH_SECONDS / (per_sample * max(recent, 1e-9)))
                         part = self._least / MIN_BATCHES / per_sample
                         count = max(count, min(math.ceil(part), math.ceil(missing / per_sample), most))
+                    if self._around_s > per_sample * recent:
+                        count = min(count, max(1, int(LONG_BATCH_SECONDS / self._around_s)))
                     after = teams.after(count, rule.long_samples)
                     seconds = (untimed + per_sample * count) * recent
                     last = after.count * per_sample >= self._least and rule.over(after, elapsed + seconds)
@@ -274,6 +279,13 @@ class Sampler:
         self.paused += time.monotonic() - began
         return taking_turns
 
+    def _timed(self, per_sample: int, count: int, untimed: int = 1) -> Batch:
+        began = time.monotonic()
+        batch = self._program.sample(per_sample, count, untimed)
+        inside = batch.iterations * sum(batch.seconds) / count
+        self._around_s = max(time.monotonic() - began - inside, 0.0) / count
+        return batch
+
     def _take_batch(
         self, per_sample: int, count: int, untimed: int, long_samples: bool = False, check: bool = False
     ) -> None:
@@ -284,7 +296,7 @@ class Sampler:
                 self._payload.begin_batch(self._program)
         self._check_s = time.monotonic() - began
         with self._batch_range(count, per_sample), self._wait.timed():
-            batch = self._program.sample(per_sample, count, untimed)
+            batch = self._timed(per_sample, count, untimed)
         began = time.monotonic()
         if check:
             with self._ranges("check"):
