@@ -216,7 +216,7 @@ def test_a_run_refuses_a_solver_whose_reference_is_as_wrong(
         with solvers.ranks(planted, case.program, 1, **case.options) as job:
             rank: Any = ThreadRank(job, 0, Meeting(1))
             context: Any = SimpleNamespace(comm=rank, shape=job.shape)
-            check = FieldCheck(context, case.program, rank, lambda: None)
+            check = FieldCheck(context, case.program.at(job.shape), rank, lambda: None)
             if not planted:
                 assert check.checked_iteration(rank) == 1.0
                 continue
