@@ -143,10 +143,11 @@ class TestDepth:
     def test_a_line_too_deep_is_left_out(self, tmp_path: Path) -> None:
         file = tmp_path / "r.jsonl"
         deep = f'{{"kind":"entry","more":{self.nested(inputs.DEEPEST)}}}\n'.encode()
-        file.write_bytes(b"".join((*lines([run()]), deep, *lines([entry()]))))
+        file.write_bytes(b"".join((*lines([run()]), deep, b"\xff\xfe\x00\n", *lines([entry()]))))
         results = read(file)
         assert len(results.entries) == 1
-        assert results.warnings == ["line 2: nested deeper than 64 levels, left out"]
+        assert results.warnings[0] == "line 2: nested deeper than 64 levels, left out"
+        assert results.warnings[1:] == ["line 3: damaged, left out"]
 
     @pytest.mark.parametrize(("name", "text"), [("requirements", "a = "), ("transfers", "")])
     def test_files_too_deep_are_refused(self, name: str, text: str, tmp_path: Path) -> None:
