@@ -145,30 +145,6 @@ class TestLearn:
         code, out, _ = check_(Path("learnt.toml").read_text(), file)
         assert code == ExitCode.OK and re.fullmatch(r"all \d+ bounds hold", out[-1])
 
-    def test_an_odd_launch_is_named_and_not_learnt_from(self) -> None:
-        """Protects from bounds that a machine 1.28 x slower keeps, since one of five launches was slow."""
-        sizes = [1 << size for size in range(20, 31)]
-        starts = [f"2026-01-0{day}T12:00:00+00:00" for day in range(1, 6)]
-        runs = [
-            make_run(
-                head() | {"run": start, "started": start},
-                *(
-                    entry("aware", size, size * 1e-11 * (1.3 if day == 3 else 1 + day / 500)) | {"run": start}
-                    for size in sizes
-                ),
-                step("aware") | {"run": start},
-            )
-            for day, start in enumerate(starts)
-        ]
-        learnt = learn(runs, ["good"])
-        (line,) = learnt.odd_lines
-        where = "(aware at 1 MiB to 1 GiB)"
-        advice = "nothing is learnt from it there; leave it out, or measure again"
-        assert line == f"launch 4 of 5, {starts[3]}, is 1.30 x the others {where}: {advice}"
-        assert f"# {line}\n" in learnt.text
-        (median,) = re.findall("long = .at most ([0-9.]+) %", learnt.text)
-        assert float(median) < 110
-
 
 class TestMeasuring:
     def test_just_what_is_asked_for(self, fake: FakeRun, check_: Check) -> None:

@@ -110,6 +110,7 @@ class TestWatch:
             "nothing was read": of(measured()),
             "slow at the end": of(*slow),
             "slow for a while": of(*slow, *[slower(1.0)] * 3),
+            "errors that links corrected": of(measured(health("aware", corrected=[error(2000)]))),
             "nothing measured": of(),
         }
         golden("drift/health", {case: summed(drift) for case, drift in cases.items()})

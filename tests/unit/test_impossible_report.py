@@ -1,4 +1,4 @@
-"""Impossible and uncertain figures in every view and export."""
+"""Impossible figures in progress and page; golden/report/impossible.transcript has the other outputs."""
 
 from __future__ import annotations
 
@@ -8,37 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from support import report_files as made
-from support.impossible import FALSE, WHY, WIDE, last_run
-from support.records import console, entry, head, make_run, text_of
+from support.impossible import FALSE, WHY, WIDE
+from support.records import console, entry, make_run
 
 from wirespeed.report.page import read_sources, render
-from wirespeed.report.terminal.other_conditions import print_ratios
 from wirespeed.report.terminal.progress import ProgressLines
-
-# ---- tables ----------------------------------------------------------------------------------------------
-
-
-def with_load(first: dict[str, Any], second: dict[str, Any]) -> str:
-    """The ratios under the table of --with."""
-    loaded = {"plan": {**head()["plan"], "background": "stream:host:1M"}}
-    alone = last_run([head(), entry("host", 8, 1e-6, **first)])
-    crowded = last_run([head() | loaded, entry("host", 8, 1.01e-6, **second)])
-    screen = console(100)
-    print_ratios(screen, [alone], crowded)
-    return text_of(screen)
-
-
-def test_a_ratio_has_the_marks_of_its_figures() -> None:
-    """Protects '1.01x' of a figure that other processes slowed; of an impossible one there is none."""
-    waited = {"cores": {"waited": 0.5, "rank": 0, "preempted": 9, "shared": None}}
-    sharp: dict[str, Any] = {"share": 0.001}
-    assert " 1.01x" in with_load(sharp, sharp)
-    assert "&1.01x" in with_load(sharp, {**sharp, **waited}) and "&1.01x" in with_load(
-        {**sharp, **waited}, sharp
-    )
-    assert "~1.01x" in with_load(sharp, {**sharp, "stopped": "max-time"})
-    assert "uncertain" in with_load(sharp, {"share": WIDE})
-    assert "1.01x" not in with_load(sharp, {**sharp, **FALSE})
 
 
 def test_progress() -> None:
@@ -49,9 +23,6 @@ def test_progress() -> None:
     (one,) = make_run(entry("host", 8, 1e-9, **FALSE)).impossible.values()
     progress(one)
     assert f"impossible: {WHY}" in stream.getvalue() and "us" not in stream.getvalue().split()
-
-
-# ---- the page and Markdown -------------------------------------------------------------------------------
 
 
 def page_files(folder: Path) -> list[str]:
@@ -75,17 +46,3 @@ def test_the_page_s_data(tmp_path: Path) -> None:
     assert curves["gpu"]["impossible"] == [1 << 10] and 1 << 10 not in curves["gpu"]["bytes"]
     assert "impossible" not in curves["aware"]
     assert f"impossible: {WHY.replace(chr(39), '&#39;')}" in page
-
-
-# ---- exports ---------------------------------------------------------------------------------------------
-
-
-def test_arrays_say_it(tmp_path: Path) -> None:
-    """Protects who reads a file in Python, old ones too."""
-    import wirespeed
-
-    results = wirespeed.load(
-        made.write(tmp_path / "a", made.head(), made.entry("host", 8, 1e-9, **FALSE), made.end())
-    )
-    assert [one.why_impossible for one in results.entries] == [WHY]
-    assert list(results.table()["impossible"]) == [WHY]
