@@ -11,18 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
-from support.records import (
-    as_read,
-    console,
-    end,
-    entry,
-    failure,
-    head,
-    make_run,
-    shown,
-    step,
-    text_of,
-)
+from support.records import as_read, console, end, entry, failure, head, make_run, shown, step, text_of
 
 from wirespeed.report.console.columns import Column, Table, table
 from wirespeed.report.facts import figures

@@ -44,8 +44,7 @@ def test_the_buffer_is_larger_than_the_caches(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize(
-    ("carried", "expected", "measured"),
-    [(0.0, 5e9, 1), (4e9, 5e9, 1), (6.4e9, 10e9, 2), (20e9, 11e9, 3)],
+    ("carried", "expected", "measured"), [(0.0, 5e9, 1), (4e9, 5e9, 1), (6.4e9, 10e9, 2), (20e9, 11e9, 3)]
 )
 def test_a_slow_moment_is_no_limit(
     carried: float, expected: float, measured: int, monkeypatch: pytest.MonkeyPatch

@@ -151,12 +151,7 @@ def test_an_mpi_of_the_machine_is_no_wheel(
     ],
 )
 def test_a_launcher_that_cannot_be_used_says_why(
-    says: str,
-    code: int,
-    files: tuple[str, ...],
-    line: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    says: str, code: int, files: tuple[str, ...], line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Protects from "no MPI found" where one is there and fails: its own words, in one line."""
     prefix = prefix_with(tmp_path / "broken", says, code, files)

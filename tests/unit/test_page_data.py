@@ -91,11 +91,7 @@ class TestRealFiles:
             ("aware-nogdr", "GPUDirect"),
             ("nccl-nop2p", "GPUDirect"),
         }
-        for part in (
-            "Best path for each size",
-            "What GPUDirect is worth",
-            "NVIDIA H200",
-        ):
+        for part in ("Best path for each size", "What GPUDirect is worth", "NVIDIA H200"):
             assert part in page
         # Where another MPI took over, nothing is lacking.
         assert "What gave no figure" not in page
@@ -117,13 +113,7 @@ class TestMadeFiles:
         ]
         assert [len(one["cells"]) for one in data["matrices"]] == [28, 28]
         assert {wire["kind"] for wire in data["wires"][0]["wires"]} == {"nvlink", "pcie"}
-        for part in (
-            "n1, n2",
-            "UCX without CUDA",
-            "pip install libucx-cu13",
-            "direct over NVLink",
-            ">42.3<",
-        ):
+        for part in ("n1, n2", "UCX without CUDA", "pip install libucx-cu13", "direct over NVLink", ">42.3<"):
             assert part in page
 
     def test_curves_have_the_marks_of_their_figures(self, tmp_path: Path) -> None:

@@ -12,16 +12,7 @@ import pytest
 from wirespeed.errors import WirespeedError
 from wirespeed.frontend.order import completed
 from wirespeed.job.plan import Plan
-from wirespeed.patterns import (
-    Figure,
-    Pattern,
-    Shape,
-    Step,
-    Team,
-    Transfer,
-    all_patterns,
-    find_pattern,
-)
+from wirespeed.patterns import Figure, Pattern, Shape, Step, Team, Transfer, all_patterns, find_pattern
 from wirespeed.patterns.rma import Rma
 from wirespeed.patterns.rules import RankRule
 
@@ -110,11 +101,7 @@ def test_what_a_pattern_says_that_says_nothing() -> None:
     job = relay.at(shape)
     assert job.refuse() is None
     assert relay.at(Shape(2)).refuse() == "relay takes exactly 3 ranks, not 2: start it with -n 3"
-    assert (
-        job.timing.phases,
-        job.timing.reported,
-        job.checking.sums,
-    ) == (1, None, None)
+    assert (job.timing.phases, job.timing.reported, job.checking.sums) == (1, None, None)
     assert job.size_rule.fixed is None and relay.at(Shape(0, {})).rank_rule.wanted == 3
     assert job.team(2) == Team("", range(3))
     assert job.extent(0, 100) == 130 and job.extent(1, 100) == 0

@@ -74,7 +74,7 @@ PIPES: dict[str, list[tuple[float, Event | None]]] = {
         (0.0, NOTE),
     ],
     "the bound stands beside the time, no guess of what is left": [
-        *((0.0, planned(2)), (0.0, step_start("host", 2, 9)), (12.0, done("host", 0))),
+        *((0.0, planned(2)), (0.0, step_start("host", 2, 9)), (12.0, done("host", 0)))
     ],
     "a long size is not silent, nor are words between lines that come anyway": [
         *((0.0, SILENT), (0.0, BEGIN), (3.9, SILENT), (0.1, SILENT)),

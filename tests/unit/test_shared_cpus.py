@@ -129,11 +129,7 @@ class TestControlGroups:
                 {"cpu,cpuacct/j/cpu.cfs_quota_us": "300000", "cpu,cpuacct/j/cpu.cfs_period_us": "100000"},
                 3.0,
             ),
-            (
-                "3:cpu:/\n",
-                {"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000"},
-                None,
-            ),
+            ("3:cpu:/\n", {"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000"}, None),
             ("0::/\n", {}, None),
             ("nonsense\n", {"cpu.max": "broken"}, None),
         ],

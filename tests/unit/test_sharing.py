@@ -39,10 +39,7 @@ def told() -> list[dict[str, Any]]:
         "string": "Open MPI v5.0.8, package: Open MPI joan@swift7 Distribution, ident: 5.0.8",
     }
     first["details"] = {"via": "P2P/CUMEM", "log": "file:///home/joan/juno-project/x.log"}
-    lost = failure() | {
-        "host": "swift8",
-        "text": f"rank 1 on SWIFT8 died in {first['mpi']['library']}",
-    }
+    lost = failure() | {"host": "swift8", "text": f"rank 1 on SWIFT8 died in {first['mpi']['library']}"}
     lost["log"] = [
         "joan@swift8.secret.example: Permission denied (publickey).",
         "see https://docs.open-mpi.org/en",

@@ -9,12 +9,7 @@ from typing import Any
 import pytest
 
 from wirespeed.statistics import samples as module
-from wirespeed.statistics.samples import (
-    Samples,
-    difference_interval,
-    median_interval,
-    ratio_interval,
-)
+from wirespeed.statistics.samples import Samples, difference_interval, median_interval, ratio_interval
 from wirespeed.statistics.stopping import Stopping, StoppingRule
 
 DOCS = (Path(__file__).parents[2] / "docs" / "measuring.md").read_text()

@@ -12,15 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.examples import examples
-from support.records import (
-    SIZES,
-    console,
-    entry,
-    failure,
-    full_run,
-    make_run,
-    shown,
-)
+from support.records import SIZES, console, entry, failure, full_run, make_run, shown
 
 from wirespeed.report.console.console import PIPE_WIDTH, ascii_locale, make_console, sparkline
 from wirespeed.report.export.formats import FORMATS

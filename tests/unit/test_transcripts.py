@@ -16,11 +16,7 @@ FILES = sorted(file for file in GOLDEN.rglob("*.transcript") if file.parent.name
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_transcript(
-    file: Path,
-    fake: FakeRun,
-    tmp_path: Path,
-    golden: Golden,
-    monkeypatch: pytest.MonkeyPatch,
+    file: Path, fake: FakeRun, tmp_path: Path, golden: Golden, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Protects what the titles of its cases say: whole outputs and exit codes."""
 

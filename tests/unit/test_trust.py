@@ -8,15 +8,7 @@ from typing import Any
 
 import pytest
 from support.measured import name_of, result
-from support.records import (
-    SIZES,
-    console,
-    entry,
-    failure,
-    make_run,
-    shown,
-    text_of,
-)
+from support.records import SIZES, console, entry, failure, make_run, shown, text_of
 from support.selection import slow_case
 
 from wirespeed.cli.common.reading import read_runs

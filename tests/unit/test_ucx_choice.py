@@ -79,8 +79,7 @@ def test_the_choice_for_a_size() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ucx", "word"),
-    [("UCX 1.22.0", "used"), ("UCX 1.20.1", "y"), ("UCX", "y"), ("UCX 2.0", "used")],
+    ("ucx", "word"), [("UCX 1.22.0", "used"), ("UCX 1.20.1", "y"), ("UCX", "y"), ("UCX 2.0", "used")]
 )
 def test_the_settings(ucx: str, word: str, tmp_path: Path) -> None:
     """Protects older versions, to which 'used' is a pattern that no operation has."""

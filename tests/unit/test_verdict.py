@@ -48,11 +48,7 @@ CASES: dict[str, tuple[Declaration, list[tuple[list[Counted], Sequence[Copies]]]
     ),
     "a copy that must cross PCIe: only a slot that is there and silent is suspicious": (
         CROSSES,
-        [
-            ([IDLE], [None, (0, 0, 0, 1000)]),
-            ([], [None]),
-            ([SLOT], [(0, 1000, 0, 0)]),
-        ],
+        [([IDLE], [None, (0, 0, 0, 1000)]), ([], [None]), ([SLOT], [(0, 1000, 0, 0)])],
     ),
     "buffers on the GPU and in the peer's host memory cross PCIe once": (
         MIXED,

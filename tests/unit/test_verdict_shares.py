@@ -71,11 +71,7 @@ def test_a_wire_of_which_nothing_was_expected() -> None:
 
 def test_ports_of_a_host_share_its_payload_and_gpus_do_not() -> None:
     """Protects the sums: both ports of a host expect the same 1000 bytes, each GPU expects its own."""
-    ports = [
-        wire("roce", 500, name="a"),
-        wire("roce", 300, name="b"),
-        replace(wire("roce", 1000), host="n2"),
-    ]
+    ports = [wire("roce", 500, name="a"), wire("roce", 300, name="b"), replace(wire("roce", 1000), host="n2")]
     assert shares(ports)["roce"].sent == 1800 / 2000
     gpus = [wire("nvlink", 1000), wire("nvlink", 400)]
     assert shares(gpus)["nvlink"].sent == 1400 / 2000
@@ -83,11 +79,7 @@ def test_ports_of_a_host_share_its_payload_and_gpus_do_not() -> None:
 
 def test_the_busiest_wire_is_named_first_and_idle_ones_are_not() -> None:
     """Protects the names in the sentence: a wire of two that moved 2 % of its half, 20 bytes, has none."""
-    ports = [
-        wire("roce", 10, 10, name="a"),
-        wire("roce", 11, 10, name="b"),
-        wire("roce", 0, 90, name="c"),
-    ]
+    ports = [wire("roce", 10, 10, name="a"), wire("roce", 11, 10, name="b"), wire("roce", 0, 90, name="c")]
     assert shares(ports[:2])["roce"].names == ("b",)
     assert shares(ports[1:])["roce"].names == ("c", "b")
 
