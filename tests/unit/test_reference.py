@@ -56,17 +56,8 @@ WRONG = (
     ("counted =", "runs = ['1']\ncounted ="),
 )
 
-PCIE = {
-    "V100": 3,
-    "T4": 3,
-    "H100 PCIe": 5,
-    "H100 SXM": 5,
-    "H200": 5,
-    "RTX 5090": 5,
-    "RTX PRO 6000 Blackwell": 5,
-    "MI300X": 5,
-    "Intel Max 1550": 5,
-}
+NEWER = ("H100 PCIe", "H100 SXM", "H200", "RTX 5090", "RTX PRO 6000 Blackwell", "MI300X", "Intel Max 1550")
+PCIE = {"V100": 3, "T4": 3, **dict.fromkeys(NEWER, 5)}
 """Generation of the slot, by the vendors' data sheets; 4 of all others. Sixteen lanes carry 15.75 GB/s of the
 third generation, and twice as much of each next one, before packets take their part."""
 LINK = {"V100": 25, "A100 SXM": 25, "H100 SXM": 25, "H100 PCIe": 25, "H200": 25, "GH200": 25, "B200": 50}
@@ -180,73 +171,48 @@ class TestStore:
                 assert any(rate == pytest.approx(end, rel=5e-4) for rate in rates), (source.address, figure)
 
 
-class TestTaken:
-    @pytest.mark.parametrize(
-        ("machine", "wire", "operation", "kind"),
-        [
-            ("NVIDIA H200", "NVLink", "device-device", "H200"),
-            ("h200", "NVLink4x18", "device-device", "H200"),
-            ("NVIDIA H100 80GB HBM3", "NVLink", "device-device", "H100 SXM"),
-            ("H100 SXM", "PCIe", "host-device", "H100 SXM"),
-            ("NVIDIA A100-SXM4-40GB", "PCIe 4.0 x16", "host-device", "A100 SXM"),
-            ("NVIDIA A100-SXM4-80GB", "NVLink x4", "device-device", None),  # of these only 4 and 32 MiB
-            ("NVIDIA A100-SXM4-80GB", "NVLink x12", "device-device", "A100 SXM"),
-            ("NVIDIA A100-SXM4-80GB", "NVLink", "device-device", "A100 SXM"),
-            ("NVIDIA A100-PCIE-40GB", "PCIe", "host-device", "A100 PCIe"),
-            ("NVIDIA GeForce RTX 4090", "PCIe", "host-device", "RTX 4090"),
-            ("NVIDIA GH200 480GB", None, "host-device", "GH200"),
-            ("NVIDIA GH200 480GB", "PCIe", "host-device", None),
-            ("AMD Instinct MI300X", "PCIe", "device-host", "MI300X"),
-            ("NVIDIA H200", "device memory", "local-copy", "H200"),
-            # Which of several kinds it is, or which links, is not told by the name.
-            ("A100", "PCIe", "host-device", None),
-            ("AMD Instinct MI250X", "xGMI", "device-device", None),
-            ("NVIDIA H200 MIG 1g.18gb", "PCIe", "host-device", None),
-            ("NVIDIA A10", "PCIe", "host-device", None),
-            ("", "PCIe", "host-device", None),
-            (None, "PCIe", "host-device", None),
-            (None, "EDR", "network-bandwidth", "InfiniBand EDR or HDR100, 100 Gb/s"),
-            (None, "100GbE", "network-bandwidth", "100 Gb/s Ethernet, RoCE"),
-            ("NVIDIA H200", "Slingshot 11", "network-bandwidth", "Slingshot 11"),
-            (None, "NDR", "network-bandwidth", None),
-            (None, None, "network-bandwidth", None),
-        ],
-    )
-    def test_by_machine_and_wire(
-        self, machine: str | None, wire: str | None, operation: str, kind: str | None
-    ) -> None:
-        """Where it is not sure which figures are of such a machine there are none: a wrong blame is worse."""
-        found = usual(machine, wire, operation, 1 << 30, 0)
-        assert (found.kind if found else None) == kind
+A100, OTHER, SLINGSHOT = "NVIDIA A100-SXM4-40GB", "NVIDIA A100-SXM4-80GB", "Slingshot 11"
+GIB, MIB = 1 << 30, 1 << 20
+USUAL: tuple[tuple[str | None, str | None, str, int, int | None], ...] = (
+    *((name, "NVLink", "device-device", GIB, None) for name in ("NVIDIA H200", "NVIDIA H100 80GB HBM3")),
+    ("h200", "NVLink4x18", "device-device", GIB, None),
+    # Of these only 4 and 32 MiB.
+    *((OTHER, f"NVLink{links}", "device-device", GIB, None) for links in (" x4", " x12", "")),
+    ("A100 SXM", "NVLink x4", "device-device", 32 * MIB, None),
+    ("AMD Instinct MI250X", "xGMI", "device-device", GIB, None),
+    *((name, "PCIe 4.0 x16", "host-device", GIB, None) for name in (A100, "NVIDIA A100-PCIE-40GB", "A100")),
+    *((name, "PCIe", "host-device", GIB, None) for name in ("H100 SXM", "NVIDIA GeForce RTX 4090")),
+    *(
+        (name, "PCIe", "host-device", GIB, None)
+        for name in ("NVIDIA A10", "NVIDIA H200 MIG 1g.18gb", "", None)
+    ),
+    *(("NVIDIA GH200 480GB", wire, "host-device", GIB, None) for wire in (None, "PCIe")),
+    ("AMD Instinct MI300X", "PCIe", "device-host", GIB, None),
+    ("NVIDIA H200", "device memory", "local-copy", GIB, None),
+    *((None, wire, "network-bandwidth", GIB, None) for wire in ("EDR", "100GbE", SLINGSHOT, "NDR", None)),
+    *(("NVIDIA H200", "NVLink", "allreduce-node", 8 * GIB, ranks) for ranks in (8, 4, None, 3)),
+    *(("NVIDIA H200", "NVLink", "allreduce-node", size, 8) for size in (MIB, 3 << 19, 4 * MIB, 256 * MIB)),
+    # A large copy stands for all large ones.
+    *(("NVIDIA H200", "PCIe", "host-device", size, None) for size in (MIB, 16 * MIB, 8 * GIB)),
+)
+
+
+def test_which_figures_are_of_such_a_machine(golden: Golden) -> None:
+    """Where it is not sure which figures are of such a machine there are none: a wrong blame is worse."""
+    told: dict[str, object] = {}
+    for machine, wire, operation, size, ranks in USUAL:
+        found, judged = (usual(machine, wire, operation, size, rate, ranks=ranks) for rate in (0, 93e9))
         assert found is None or found.verdict == found.words == ""
+        ends = f"{found.lowest / 1e9:.5g} to {found.highest / 1e9:.5g} GB/s" if found else "not known"
+        many = f", {ranks} ranks" if ranks else ""
+        told[f"{machine}, {wire}: {operation}, {size} B{many}"] = f"{ends}\n{judged and judged.words}"
+    golden("systems/usual", told)
 
-    def test_a_number_of_links_chooses(self) -> None:
-        found = usual("A100 SXM", "NVLink x4", "device-device", 32 << 20, 93e9)
-        assert found and found.words == "93.0 GB/s at 32 MiB: usual for A100 SXM over NVLink (93.1, 1 source)"
 
-    def test_all_reduces_are_told_apart_by_their_ranks(self) -> None:
-        eight = usual("NVIDIA H200", "NVLink", "allreduce-node", 8 << 30, 0, ranks=8)
-        four = usual("NVIDIA H200", "NVLink", "allreduce-node", 8 << 30, 0, ranks=4)
-        assert eight and four and (eight.highest, four.highest) == (479.98e9, 363.3e9)
-        assert usual("NVIDIA H200", "NVLink", "allreduce-node", 8 << 30, 0) is None
-        assert usual("NVIDIA H200", "NVLink", "allreduce-node", 8 << 30, 0, ranks=3) is None
-
-    @pytest.mark.parametrize(
-        ("size", "known"), [(1 << 20, True), (3 << 19, False), (4 << 20, False), (256 << 20, True)]
-    )
-    def test_an_all_reduce_is_compared_at_its_size_alone(self, size: int, known: bool) -> None:
-        assert bool(usual("NVIDIA H200", "NVLink", "allreduce-node", size, 0, ranks=8)) is known
-
-    @pytest.mark.parametrize(("size", "known"), [(1 << 20, False), (16 << 20, True), (1 << 33, True)])
-    def test_a_large_copy_stands_for_all_large_ones(self, size: int, known: bool) -> None:
-        assert bool(usual("NVIDIA H200", "PCIe", "host-device", size, 0)) is known
-
-    @given(
-        st.text(max_size=30), st.text(max_size=20), st.sampled_from([*OPERATIONS]), st.integers(1, 1 << 40)
-    )
-    def test_any_name(self, machine: str, wire: str, operation: str, size: int) -> None:
-        found = usual(machine, wire, operation, size, 1e9)
-        assert found is None or (found.lowest <= found.highest and found.words)
+@given(st.text(max_size=30), st.text(max_size=20), st.sampled_from([*OPERATIONS]), st.integers(1, 1 << 40))
+def test_any_name(machine: str, wire: str, operation: str, size: int) -> None:
+    found = usual(machine, wire, operation, size, 1e9)
+    assert found is None or (found.lowest <= found.highest and found.words)
 
 
 def reference(rate: float, *figures: PublishedFigure, runs: tuple[str, ...] = ()) -> Reference:
@@ -266,7 +232,7 @@ def test_words(golden: Golden) -> None:
     for rate in (390, 300):
         told[f"{rate} GB/s, this project's"] = reference(rate * 1e9, known, runs=("a",)).words
     for us in (2.5, 50, 1):
-        found = usual(None, "Slingshot 11", "network-latency", 8, 8 / us * 1e6)
+        found = usual(None, SLINGSHOT, "network-latency", 8, 8 / us * 1e6)
         told[f"{us} us"] = found and found.words
     golden("systems/reference_words", told)
 

@@ -5,21 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from support.records import as_read, console, end, entry, head, make_run, text_of
+from support.records import as_read, end, entry, head
 
 from wirespeed.job.messages import Progress
 from wirespeed.job.plan import Plan
-from wirespeed.paths import all_paths
 from wirespeed.report.export import tutorial
 from wirespeed.report.export.formats import FORMATS
 from wirespeed.report.systems import published_curves
-from wirespeed.report.terminal.paths import PathState, print_paths
 from wirespeed.report.terminal.survey import next_steps
 from wirespeed.results.runs import collect
 from wirespeed.systems.reference import FOLDER
@@ -48,32 +45,6 @@ class TestReference:
         for curve in summit.curves.values():
             for size, point in curve.items():
                 assert point.rate == pytest.approx(size / point.seconds, rel=0.6e-9 / point.seconds)
-
-    @pytest.mark.parametrize("width", range(60, 130, 7))
-    def test_ours_theirs_and_the_ratio(self, width: int) -> None:
-        run = make_run(
-            *(entry(path, 1 << 30, seconds) for path, seconds in (("host", 0.1), ("aware", 0.0025))),
-            entry("host", 7, 1e-6),
-        )
-        screen = console(width)
-        published_curves.print_against(screen, run, published_curves.load_system("summit"))
-        text = text_of(screen)
-        assert max(map(len, text.splitlines())) <= width
-        rows = " ".join(" ".join(line.split()) for line in text.splitlines() if "1 GiB" in line)
-        assert "10.7 13.6 12.7 0.79" in rows or "10.7 13.6 0.79" in rows
-        assert "429 47.0 43.8 9.14" in rows or "429 47.0 9.14" in rows
-        assert "7 B" not in text
-        assert "as published" in text
-
-    def test_nothing_in_common(self) -> None:
-        screen = console(100)
-        published_curves.print_against(
-            screen, make_run(entry("host", 7, 1e-6)), published_curves.load_system("Summit")
-        )
-        assert (
-            "There is no path and size in common; Summit has host, staged, aware, 8 B to 1 GiB."
-            in text_of(screen)
-        )
 
 
 class TestNextSteps:
@@ -105,20 +76,6 @@ class TestNextSteps:
             f"srun -N 2 -n 2 wirespeed pingpong {where}",
             f"wirespeed doctor {where}",
         ]
-
-
-class TestPaths:
-    @pytest.mark.parametrize("width", [40, 60, 80, 140])
-    def test_every_path_and_what_it_lacks(self, width: int) -> None:
-        screen = console(width)
-        lacks = "no GPU (cuda: libcuda.so.1 not found; hip: libamdhip64.so.6 not found)"
-        print_paths(screen, [PathState(path, lacks if path.needs_device else None) for path in all_paths()])
-        text = text_of(screen)
-        assert max(map(len, text.splitlines())) <= width
-        for path in all_paths():
-            assert re.search(
-                rf"^{path.name} +{'not ' if path.needs_device else ''}available", text, re.MULTILINE
-            )
 
 
 def test_json_is_every_record() -> None:

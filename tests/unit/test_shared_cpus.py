@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from itertools import permutations
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,23 +10,13 @@ from typing import Any, cast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.records import end, entry, figure, head, make_run, step
+from support.records import figure
 
-from wirespeed.cli.guard.check import _learn
-from wirespeed.errors import WirespeedError
 from wirespeed.frontend import recording
 from wirespeed.frontend.shared_cpus import _crowded, sharing
 from wirespeed.host.cgroup import cpu_quota, throttled_s
-from wirespeed.judge.verdict import NOT_WORSE, UNSURE
 from wirespeed.paths import find_path
-from wirespeed.report.cannot_tell import CANNOT_TELL
-from wirespeed.report.check.evaluate import FAILED, KEPT, check
-from wirespeed.report.check.learn import learn
-from wirespeed.report.check.requirements import Requirement, parse_bound
-from wirespeed.report.compare.matching import FigurePair, Key, LaunchFigures, Matched
-from wirespeed.report.compare.verdicts import median_s, verdicts
 from wirespeed.results.recorder import Recorder, StepJob
-from wirespeed.results.runs import Entry
 
 TURNS = "ranks 0-1 on n1 share CPU 0"
 
@@ -164,60 +153,3 @@ class TestControlGroups:
     def test_throttled(self, groups: str, files: dict[str, str], seconds: float, tmp_path: Path) -> None:
         under = {f"sys/fs/cgroup/{name}": text for name, text in files.items()}
         assert throttled_s(self.tree(tmp_path, {"proc/self/cgroup": groups, **under})) == seconds
-
-
-def cores(waited: float | None, shared: str | None = None) -> dict[str, Any]:
-    return {"waited": waited, "rank": 0, "preempted": 9, "shared": shared}
-
-
-class TestFigures:
-    @pytest.mark.parametrize(
-        ("bound", "what"),
-        [
-            ("at most 1 ms", CANNOT_TELL),
-            ("at most 5 ms", KEPT),
-            # It is too fast although it waited; what seems slow enough may not be.
-            ("at least 5 ms", FAILED),
-            ("at least 1 ms", CANNOT_TELL),
-        ],
-    )
-    def test_a_check_is_not_sure_of_it(self, bound: str, what: str) -> None:
-        """Protects a node from being drained, and a bound from being kept, by what a scheduler did."""
-        asked = Requirement(1, "pingpong", "host", 8, parse_bound(bound))
-        run = make_run(head(["host"]), step("host"), entry("host", 8, 4e-3, cores=cores(0.5, TURNS)))
-        (finding,) = check([asked], [run])
-        assert finding.what == what
-        assert ("but ranks waited for CPUs" in finding.text) == (what == CANNOT_TELL)
-
-    def test_no_bound_is_learnt_from_it(self) -> None:
-        """Protects site.toml from bounds that any node keeps."""
-        good = entry("host", 64, 1e-6)
-        run = make_run(head(["host"]), step("host"), good, entry("host", 8, 4e-3, cores=cores(0.5, TURNS)))
-        text = learn([run], ["r.jsonl"], 0.01).text
-        assert '"64" = "at most' in text and '"8" = ' not in text
-        assert "ranks waited for CPUs, which makes no bound" in text
-        again = make_run(head(["host"]), step("host"), entry("host", 8, 1e-6))
-        assert '"8" = "at most' in learn([run, again], ["r.jsonl", "s.jsonl"], 0.01).text
-
-    def test_why_nothing_is_learnt(self, tmp_path: Path) -> None:
-        """Protects the reader of a busy machine's file from measuring more samples in vain."""
-        file = tmp_path / "r.jsonl"
-        records = [head(["host"]), step("host"), entry("host", 8, 4e-3, cores=cores(0.5, TURNS)), end()]
-        file.write_text("".join(json.dumps(one) + "\n" for one in records))
-        with pytest.raises(WirespeedError, match=r"ranks waited for CPUs, .*measure again"):
-            _learn(str(file), None)
-
-    @pytest.mark.parametrize("launches", [3, 5])
-    def test_a_comparison_cannot_tell(self, launches: int) -> None:
-        """Protects a new library from the blame for a busy machine, however many launches there were."""
-        slow = [figure("host", 8, 4e-3, cores=cores(0.5)) for _ in range(launches)]
-        fast, key = [figure("host", 8, 1e-6)] * launches, Key("pingpong", "host", 8)
-
-        def what(new: list[Entry]) -> str:
-            pair = FigurePair(key, LaunchFigures(list(fast)), LaunchFigures(new))
-            return verdicts(Matched([pair], [], [])).figures[0].what
-
-        assert what(slow) == UNSURE
-        assert what([*slow, *fast]) == NOT_WORSE
-        # The time beside the verdict is of the launches that it is told from.
-        assert median_s([*slow, *fast]) == pytest.approx(1e-6) and median_s(slow) == pytest.approx(4e-3)

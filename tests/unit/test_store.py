@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import datetime
 import errno
+import fcntl
 import json
 import os
-import sys
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import tools
-from support.command import captured
 from support.results import entry, run, whole_file
 
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.job.plan import Plan
+from wirespeed.results import store as store_module
 from wirespeed.results.reading import read
 from wirespeed.results.store import Store
 from wirespeed.statistics.stopping import Stopping
@@ -40,6 +42,27 @@ def written(file: Path, plan: Plan | None = None) -> list[bytes]:
     return file.read_bytes().splitlines(keepends=True)
 
 
+@pytest.fixture
+def no_input() -> Iterator[None]:
+    """Descriptor 0 is free, as it is where a program was started without standard input."""
+    kept = os.dup(0)
+    os.close(0)
+    yield
+    os.dup2(kept, 0)
+    os.close(kept)
+
+
+def open_descriptors() -> set[str]:
+    return {file.name for file in Path("/proc/self/fd").iterdir()}
+
+
+def failing(number: int) -> Any:
+    def fail(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    return fail
+
+
 # ---- writing --------------------------------------------------------------------------------------------
 
 
@@ -51,26 +74,6 @@ def test_every_line_is_there_as_soon_as_it_is_added(tmp_path: Path) -> None:
             assert len(read(file).records) == number
     assert file.read_bytes().startswith(b'{"kind":"run",')
     refused(lambda: store.append({"kind": "end"}))
-
-
-def test_a_line_is_one_write_and_the_disk_is_asked_at_most_once_a_second(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    writes: list[bytes] = []
-    syncs: list[int] = []
-    real = os.write
-
-    def write(file: int, data: bytes) -> int:
-        writes.append(data)
-        return real(file, data)
-
-    monkeypatch.setattr(os, "write", write)
-    monkeypatch.setattr(os, "fsync", syncs.append)
-    with Store(tmp_path / "r.jsonl") as store:
-        for _ in range(50):
-            store.append(entry())
-        assert len(writes) == 50 and len(syncs) <= 2
-    assert all(data.endswith(b"\n") and data.count(b"\n") == 1 for data in writes)
 
 
 def test_threads_do_not_mix_their_lines(tmp_path: Path) -> None:
@@ -90,11 +93,129 @@ def test_threads_do_not_mix_their_lines(tmp_path: Path) -> None:
     assert len(results.entries) == 200 and not results.warnings
 
 
-def test_a_file_that_got_no_line_goes_away(tmp_path: Path) -> None:
+def test_a_line_is_one_write_and_the_disk_is_asked_once_a_second(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Protects both: data that a crash would take, and the time of those who measure."""
+    writes, syncs, real = list[bytes](), list[int](), os.write
+    monkeypatch.setattr(os, "write", lambda file, data: (writes.append(data), real(file, data))[1])
+    monkeypatch.setattr(os, "fsync", syncs.append)
+    with Store(tmp_path / "r.jsonl") as store:
+        for now, asked in ((1.0, 1), (1.9, 1), (2.0, 2), (2.9, 2), (3.5, 3), (4.4, 3)):
+            monkeypatch.setattr(time, "monotonic", lambda now=now: now)
+            store.append(run())
+            assert len(syncs) == asked
+    assert len(writes) == 6 and len(syncs) == 4, "and at the end"
+    assert all(data.endswith(b"\n") and data.count(b"\n") == 1 for data in writes)
+
+
+@pytest.mark.parametrize(
+    ("place", "call", "number"),
+    [(os, "fsync", errno.EINVAL), (os, "fsync", errno.ENOTSUP), (fcntl, "flock", errno.ENOLCK)],
+)
+def test_a_file_system_without_it(
+    place: Any, call: str, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Protects runs whose file has no disk to be forced to, and network file systems without locks."""
+    monkeypatch.setattr(place, call, failing(number))
+    with Store(tmp_path / "r.jsonl") as store:
+        store.append(run())
+    assert len(read(tmp_path / "r.jsonl").runs) == 1
+
+
+def test_a_program_without_standard_input(tmp_path: Path, no_input: None) -> None:
+    """Protects a file whose descriptor is 0, which is as good as any: it is written and closed."""
     file = tmp_path / "r.jsonl"
-    with Store(file):
-        assert file.exists()
-    assert not file.exists()
+    with Store(file) as store:
+        assert Path("/proc/self/fd/0").samefile(file)
+        store.append(run())
+    assert len(read(file).runs) == 1
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(0)
+    with Store(tmp_path / "empty.jsonl"):
+        pass
+    assert not (tmp_path / "empty.jsonl").exists()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(0)
+
+
+def test_nothing_stays_open(tmp_path: Path) -> None:
+    """Protects programs that measure again and again; closing twice is closing once."""
+    before = open_descriptors()
+    store = Store(tmp_path / "r.jsonl")
+    store.append(run())
+    store.close()
+    store.close()
+    with pytest.raises(WirespeedError, match="exists"):
+        Store(tmp_path / "r.jsonl")
+    with pytest.raises(WirespeedError, match="not a result file"):
+        (tmp_path / "notes").write_text("Hello.\n")
+        Store(tmp_path / "notes", resume=True)
+    assert open_descriptors() == before
+    with pytest.raises(WirespeedError, match="it is closed"):
+        store.append(run())
+
+
+def test_everybody_may_read_what_the_user_lets_them(tmp_path: Path) -> None:
+    """Protects shared folders: the mask of the user decides, and no result file is a program."""
+    mask = os.umask(0)
+    try:
+        with Store(tmp_path / "r.jsonl") as store:
+            store.append(run())
+    finally:
+        os.umask(mask)
+    assert (tmp_path / "r.jsonl").stat().st_mode & 0o777 == 0o666
+
+
+@pytest.mark.parametrize("most", [1, 100])
+def test_a_disk_that_takes_a_line_in_pieces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    """Protects the line: what is left of it is written, too, from where the disk stopped."""
+    real, line = os.write, {"kind": "later", "text": "".join(map(chr, range(97, 123))) * 10}
+    with Store(tmp_path / "r.jsonl") as store, monkeypatch.context() as patch:
+        patch.setattr(os, "write", lambda file, data: real(file, data[:most]))
+        store.append(line)
+    text = (tmp_path / "r.jsonl").read_text()
+    assert json.loads(text) == line and text.endswith("\n") and text.count("\n") == 1
+
+
+@pytest.mark.parametrize(("taken", "left"), [(1.0, 2), (0.5, 1)])
+def test_an_interrupt_while_a_line_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken: float, left: int
+) -> None:
+    """Protects a line that is there whole from being taken back, and the file from half of one."""
+    real = os.write
+
+    def interrupted(file: int, data: bytes) -> int:
+        real(file, data[: int(taken * len(data))])
+        raise KeyboardInterrupt
+
+    with Store(tmp_path / "r.jsonl") as store:
+        store.append(run())
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(os, "write", interrupted)
+            store.append(entry())
+    results = read(tmp_path / "r.jsonl")
+    assert (len(results.records), results.warnings) == (left, [])
+
+
+def test_default_names_count_from_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects several runs within a second."""
+
+    class Still(datetime.datetime):
+        @classmethod
+        def now(cls, tz: datetime.tzinfo | None = None) -> Still:
+            return cls(2026, 1, 2, 3, 4, 5)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(store_module, "datetime", Still)
+    stem, names = "wirespeed-20260102-030405", []
+    for _ in range(3):
+        with Store() as store:
+            store.append(run())
+            names.append(str(store.path))
+    assert names == [f"{stem}.jsonl", f"{stem}-2.jsonl", f"{stem}-3.jsonl"]
 
 
 # ---- refused before anything is measured ----------------------------------------------------------------
@@ -130,12 +251,6 @@ def test_where_nothing_can_be_written(
     assert Path("notes.txt").read_text() == "Hello.\n"
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_without_permission(tmp_path: Path) -> None:
-    tmp_path.chmod(0o555)
-    assert "Permission denied" in refused(lambda: Store(tmp_path / "r.jsonl"))
-
-
 @pytest.mark.parametrize("device", ["/dev/zero", "/dev/null"])
 def test_devices_are_no_result_files(tmp_path: Path, device: str) -> None:
     """By another name, or a fault in clearing away what is new would take root's machine its device."""
@@ -159,68 +274,6 @@ def test_two_runs_do_not_share_a_file(tmp_path: Path) -> None:
 
 
 # ---- a full disk ----------------------------------------------------------------------------------------
-
-FILL = """
-import sys, resource
-from pathlib import Path
-from support.results import entry, run
-from wirespeed.errors import WirespeedError
-from wirespeed.results.store import Store
-file, limit = Path(sys.argv[1]), int(sys.argv[2])
-if limit:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-store, lines = Store(file), 0
-store.append(run())
-try:
-    while lines < 10_000:
-        store.append(entry(lines))
-        lines += 1
-except WirespeedError as error:
-    print(lines, int(error.code), error)
-store.close()
-print(file.read_text(), end="")
-"""
-
-
-def fill(command: list[str], name: str, limit: int, here: Path) -> None:
-    tests = Path(__file__).parents[1]
-    paths = [str(tests), *filter(None, sys.path)]
-    done = captured(
-        [*command, sys.executable, "-c", FILL, name, str(limit)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-        cwd=here,
-    )
-    if command and "permission" in done.stderr.lower() + done.stdout.lower():
-        pytest.skip("may not mount a file system here")
-    assert done.returncode == 0, done.stderr
-    head, *lines = done.stdout.splitlines()
-    count, code, text = head.split(" ", 2)
-    assert int(code) == ExitCode.CANNOT_WRITE and int(count) > 3
-    assert text.startswith(f"cannot write {name}: ") and "--resume" in text
-    assert ("No space left on device" if command else "File too large") in text
-    records = [json.loads(line) for line in lines]
-    assert [record["bytes"] for record in records[1:]] == list(range(int(count)))
-    # The line for which there was no room is in a file on another disk, where there is one.
-    elsewhere = [each.bytes for file in here.iterdir() for each in read(file).entries]
-    assert elsewhere == (list(range(int(count) + 1)) if command else [])
-    assert ("is in r-2.jsonl" in text) == bool(command)
-
-
-@pytest.fixture
-def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("here")
-
-
-def test_a_limit_on_the_file_size_keeps_whole_lines(tmp_path: Path, here: Path) -> None:
-    fill([], str(tmp_path / "r.jsonl"), 20_000, here)
-
-
-def test_a_disk_that_fills_up_keeps_whole_lines(tmp_path: Path, here: Path) -> None:
-    if why := tools.why_no_mount():
-        pytest.skip(why)
-    # The mount is in a namespace of its own: it ends with the process.
-    mount = 'mount -t tmpfs -o size=16k none "$0" && exec "$@"'
-    fill(["unshare", "--mount", "sh", "-c", mount, str(tmp_path)], str(tmp_path / "r.jsonl"), 0, here)
 
 
 def test_a_disk_without_room_for_a_line_keeps_no_file(
@@ -296,6 +349,38 @@ def test_a_torn_last_line_is_cut_off_wherever_it_tore(
     ends = [len(b"".join(lines[: i + 1])) for i in range(len(lines))]
     assert len(results.records) == sum(cut >= end - 1 for end in ends) + 1
     assert results.warnings == [] and results.entries[-1].bytes == 4096
+
+
+def test_an_empty_file_stays(tmp_path: Path) -> None:
+    """Protects what the user has: only a file that this run has made is cleared away."""
+    file = tmp_path / "r.jsonl"
+    file.touch()
+    Store(file, resume=True).close()
+    assert file.read_bytes() == b""
+
+
+def test_a_torn_line_that_cannot_be_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects a program that goes on without the file: nothing of it stays open, or locked."""
+    file = tmp_path / "r.jsonl"
+    file.write_text(json.dumps(run()) + "\n{")
+    before = open_descriptors()
+    with monkeypatch.context() as patch, pytest.raises(WirespeedError, match="Input/output error"):
+        patch.setattr(os, "ftruncate", failing(errno.EIO))
+        Store(file, resume=True)
+    assert open_descriptors() == before
+    Store(file, resume=True).close()
+
+
+def test_a_pipe_that_somebody_else_has_locked(tmp_path: Path) -> None:
+    """Protects the reason: what is no file is refused as that, whoever uses it, and not as another run's."""
+    pipe = tmp_path / "r.jsonl"
+    os.mkfifo(pipe)
+    other = os.open(pipe, os.O_RDWR)
+    fcntl.flock(other, fcntl.LOCK_EX)
+    with pytest.raises(WirespeedError) as caught:
+        Store(pipe, resume=True)
+    os.close(other)
+    assert str(caught.value) == f"cannot go on with {pipe}: it is not a regular file"
 
 
 def test_going_on_with_nothing_begins(tmp_path: Path) -> None:

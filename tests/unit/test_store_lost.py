@@ -6,13 +6,15 @@ import errno
 import os
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.results import entry, run
+from unit.test_store import open_descriptors, refused
 
-from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.errors import WirespeedError
 from wirespeed.results.reading import read
 from wirespeed.results.store import Store
 
@@ -78,13 +80,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "file"
 
 
-def refused(act: Callable[[], object]) -> str:
-    with pytest.raises(WirespeedError) as raised:
-        act()
-    assert raised.value.code == ExitCode.CANNOT_WRITE and "\n" not in str(raised.value)
-    return str(raised.value)
-
-
 def sizes(file: Path) -> list[int]:
     found = read(file)
     assert not found.warnings and len(found.runs) == 1
@@ -144,7 +139,7 @@ def test_a_disk_that_takes_no_more(
     """Protects the figure that did not fit, too. `places`: folders on the same disk, besides the file's."""
     full = [folder, *(folder.with_name(name) for name in ("here", "home", "tmp"))][: places + 1]
     file = folder / "o.jsonl"
-    real = getattr(os, call)
+    real, before = getattr(os, call), open_descriptors()
 
     def refuse(descriptor: int, *data: Any) -> Any:
         if Path(f"/proc/self/fd/{descriptor}").resolve().parent in full:
@@ -168,6 +163,9 @@ def test_a_disk_that_takes_no_more(
         assert store.path == file and "make room and go on with --resume" in text
     left = [each for place in full[1:] for each in place.iterdir()]
     assert not left, "what could not be written whole goes away"
+    with suppress(WirespeedError):
+        store.close()
+    assert open_descriptors() == before, "nothing stays open"
     monkeypatch.undo()
     assert sizes(file)[:1] == [8]
 

@@ -15,19 +15,11 @@ from wirespeed import systems
 from wirespeed.errors import WirespeedError
 from wirespeed.limits.rates import device_links
 from wirespeed.systems import all_systems, load, names
-from wirespeed.systems.limits import (
-    between_two,
-    of_figure,
-    out_of_group,
-    out_of_node,
-    staged,
-    staged_out_of_node,
-    to_host,
-)
+from wirespeed.systems.limits import between_two, of_figure, out_of_group, to_host
 from wirespeed.systems.model import System
 from wirespeed.systems.reading import read
 from wirespeed.systems.recognition import Here, look, recognise
-from wirespeed.systems.reference import curves_of, load_curves, of_machines, peaks
+from wirespeed.systems.reference import of_machines
 
 KNOWN = names()
 SMALL = """
@@ -103,12 +95,6 @@ class TestFiles:
             )
             assert re.match(fixed, address), address
 
-    def test_a_newcomer_is_found_by_being_there(self, tmp_path: Path) -> None:
-        """One file, no other edit: CONTRIBUTING's promise."""
-        (tmp_path / "small.toml").write_text(SMALL)
-        assert names(tmp_path) == ["small"]
-        assert all_systems(tmp_path)["small"].node.gpus == 2
-
     def test_a_wrong_file_is_told_where(self, golden: Golden) -> None:
         """Nothing is passed over: a misspelt key would be a fact that silently does not count."""
         told: dict[str, object] = {}
@@ -120,37 +106,12 @@ class TestFiles:
         golden("systems/wrong_files", told)
 
 
-class TestLimits:
-    """Each by hand, from the machine's own documentation."""
-
-    @pytest.mark.parametrize("name", KNOWN)
-    def test_equations_say_what_the_rates_say(self, name: str) -> None:
-        """An equation that ends in another number than the rate would be a lie in print."""
-        system = load(name)
-        found = [between_two(system), to_host(system), staged(system), out_of_node(system)]
-        found.append(staged_out_of_node(system))
-        found += [out_of_group(system, size) for size in range(1, system.node.gpus)]
-        for limit in found:
-            if limit is not None:
-                assert re.search(rf"\b{limit.rate / 1e9:.1f}".removesuffix(".0") + " GB/s", limit.equation)
-                assert "://" in limit.source or limit.source.startswith(("NVIDIA", "PCI"))
-
-    def test_staging_across_nodes_takes_three_times(self) -> None:
-        """1/b = 1/b_D2H + 1/b_net + 1/b_H2D, of all of a node's GPUs: the tester reached 19.8 on Summit."""
-        limit = of_figure(load("summit"), "groups", "staged", 6, 48)
-        assert limit and limit.rate == pytest.approx(1e9 / (1 / (6 * 50) + 1 / 23 + 1 / (6 * 50)))
-        assert limit.equation.endswith("6 x 50 GB/s, 23 GB/s and 6 x 50 GB/s = 19.9 GB/s")
-        host = of_figure(load("summit"), "groups", "host", 6, 48)
-        assert host and host.rate == 23e9
-
-    @given(st.sampled_from(KNOWN), st.integers(1, 8))
-    def test_a_cut_is_as_wide_from_both_sides(self, name: str, size: int) -> None:
-        """What leaves a group enters the rest: both have the same limit, one way."""
-        system = load(name)
-        rest = system.node.gpus - size
-        mine, theirs = out_of_group(system, size), out_of_group(system, rest)
-        if mine and theirs:
-            assert mine.rate == pytest.approx(theirs.rate)
+@given(st.sampled_from(KNOWN), st.integers(1, 8))
+def test_a_cut_is_as_wide_from_both_sides(name: str, size: int) -> None:
+    """What leaves a group enters the rest: both have the same limit, one way."""
+    system = load(name)
+    mine, theirs = out_of_group(system, size), out_of_group(system, system.node.gpus - size)
+    assert not (mine and theirs) or mine.rate == pytest.approx(theirs.rate)
 
 
 class TestPublished:
@@ -166,53 +127,6 @@ class TestPublished:
             assert one.figure.operation in all_patterns()
             assert one.figure.path.removesuffix(" (UCX)") in paths
             assert one.figure.ranks % one.figure.group == 0
-
-    def test_the_six_systems_across_their_nodes(self) -> None:
-        """48 GPUs of each; a group is a node of 6, 8, 4, 4, 4 and 8. The chart shows 28 bars less three."""
-        across = [
-            (key, one.figure) for key, one in self.FIGURES if one.source.chart and one.figure.ranks == 48
-        ]
-        groups = {key: figure.group for key, figure in across}
-        assert groups == {key: load(key).node.gpus for key in groups}
-        assert sorted(groups.values()) == [4, 4, 4, 6, 8, 8]
-        assert len(across) == 26
-
-    @pytest.mark.parametrize(
-        ("system", "path", "ranks", "group", "both"),
-        [
-            # By eye, from the picture: two bars on either side of a line of the grid, and the tallest one.
-            ("thetagpu", "nccl", 48, 8, 277),
-            ("perlmutter", "host", 48, 4, 85),
-            ("crusher", "aware", 48, 8, 116),
-            ("thetagpu", "aware", 8, 4, 1930),
-            ("summit", "ipc", 2, 1, 97),
-        ],
-    )
-    def test_bars(self, system: str, path: str, ranks: int, group: int, both: float) -> None:
-        of = (path, ranks, group)
-        (figure,) = [
-            one.figure
-            for key, one in self.FIGURES
-            if key == system
-            and one.source.chart
-            and (one.figure.path, one.figure.ranks, one.figure.group) == of
-        ]
-        low, high = figure.rates
-        assert (low + high) / 1e9 == pytest.approx(both, rel=0.02)
-        assert high / low < 1.04
-
-    def test_summit_s_peaks_are_those_of_its_curves(self) -> None:
-        published = curves_of("summit")
-        assert published is not None and curves_of("frontier") is None
-        curves = load_curves(published)
-        assert {path: (size, point) for path, size, point in peaks(published)} == {
-            path: max(points.items(), key=lambda item: item[1].rate) for path, points in curves.items()
-        }
-
-    def test_both_ways_are_halved(self) -> None:
-        """Crusher: 6.96 GB a rank in 0.5400805 s, eight ranks, both ways: 103.1 GB/s, 51.5 out of a node."""
-        crusher = next(one for key, one in self.FIGURES if key == "crusher" and not one.source.chart)
-        assert crusher.figure.rates[0] == pytest.approx(8 * 6.96e9 / 0.5400805 / 2, rel=1e-4)
 
     def test_nothing_published_is_above_its_limit(self) -> None:
         for key, one in self.FIGURES:
@@ -274,17 +188,15 @@ class TestRecognition:
         here = look(tmp_path)
         assert recognise(Here({}, "n1", here.devices, here.product), all_systems()) == "dgx-h200"
 
-    def test_a_newcomer_is_recognised(self, tmp_path: Path) -> None:
+    def test_a_newcomer_is_found_by_being_there(self, tmp_path: Path) -> None:
+        """One file, no other edit: CONTRIBUTING's promise; 50000000000 and 200e9 are rates both."""
         sign = '[[signs]]\nvariable = "SITE"\nvalue = "desk"\nsource = "https://example.org"\n'
-        (tmp_path / "small.toml").write_text(SMALL + sign)
-        assert recognise(Here({"SITE": "desk"}, "n1", []), all_systems(tmp_path)) == "small"
-
-
-def test_the_reader_takes_whole_numbers_as_rates() -> None:
-    """200000000000 and 200e9 are the same rate."""
-    links = LINKS + 'joined = "uneven"\nleast_pair_rate = 50000000000\nmost_pair_rate = 200e9'
-    made: Any = read(SMALL + links, "small.toml", System).gpu_links
-    assert (made.least_pair_rate, made.most_pair_rate) == (50e9, 200e9)
+        links = LINKS + 'joined = "uneven"\nleast_pair_rate = 50000000000\nmost_pair_rate = 200e9\n'
+        (tmp_path / "small.toml").write_text(SMALL + links + sign)
+        found = all_systems(tmp_path)
+        assert recognise(Here({"SITE": "desk"}, "n1", []), found) == "small" == names(tmp_path)[0]
+        made: Any = found["small"].gpu_links
+        assert (made.least_pair_rate, made.most_pair_rate) == (50e9, 200e9)
 
 
 def test_summit_alone_has_curves() -> None:

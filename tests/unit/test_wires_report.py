@@ -6,43 +6,7 @@ import pytest
 from support.records import entry, make_run, shown
 
 from wirespeed.limits import Ceiling
-from wirespeed.report.facts.wire_verdicts import beyond
 from wirespeed.results.runs import Run
-
-BURST = "a shaper or a buffer lets bursts pass faster than the rate of the link"
-TOO_LOW = "the rate given with --link is too low"
-WRONG = (
-    "the figure or the known rate of the links is a little wrong: a bug in wirespeed, please report it "
-    "(--link NAME=RATE supplies the right rate)"
-)
-
-
-@pytest.mark.parametrize(
-    ("wire", "stated", "fast", "reason"),
-    [
-        ("network", False, 1 << 16, BURST),
-        ("network", True, 1 << 16, BURST),
-        ("network", False, 1 << 28, f"{BURST}, or the driver states less than the real rate"),
-        ("network", True, 1 << 28, f"{BURST}, or {TOO_LOW}"),
-        ("memory", True, 1 << 28, TOO_LOW),
-        ("loopback", True, 1 << 16, TOO_LOW),
-        ("nvlink", True, 1 << 16, TOO_LOW),
-        ("nvlink", False, 1 << 16, WRONG),
-        ("pcie", False, 1 << 28, WRONG),
-        ("pcie", True, 1 << 28, TOO_LOW),
-    ],
-)
-def test_a_reason_fits_the_wire(
-    monkeypatch: pytest.MonkeyPatch, wire: str, stated: bool, fast: int, reason: str
-) -> None:
-    """Protects from a bug's text for what a network's shaper did."""
-    limit = Ceiling(1e9, "made", "made", wire, stated)
-    monkeypatch.setattr(Run, "ceiling", lambda self, path: limit)
-    # By more than 2 % no known link can be surpassed: tests/unit/test_contradictions.py.
-    above = 2e9 if stated or wire == "network" else 1.015e9
-    figures = [entry("host", size, size / (above if size == fast else 0.9e9)) for size in (1 << 16, 1 << 28)]
-    (line,) = beyond(make_run(*figures))
-    assert line.split(" % of the limit: ")[1] == reason
 
 
 def test_a_table_of_many_paths_has_the_share_of_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
