@@ -1,6 +1,9 @@
 // libcuda.so.1 over host memory. The arguments are those of the real functions.
 #include <cstdio>
 
+#define SAME(name) cu##name
+#define EITHER(cuda, hip) cuda
+#include "fake_calls.hpp"
 #include "fake_cuda_memory.hpp"
 
 namespace {
@@ -28,9 +31,6 @@ FAKE(cuDriverGetVersion, (int* version), *version = 13000; return fake::success;
 FAKE(cuDeviceGetCount, (int* count), *count = device_count(); return fake::success;)
 FAKE(cuDeviceGet, (int* device, int ordinal), *device = ordinal;
      return ordinal < device_count() ? fake::success : fake::invalid_device;)
-FAKE(cuDeviceGetByPCIBusId, (int* device, const char* text), return fake::by_pci(device, text);)
-FAKE(cuDeviceGetPCIBusId, (char* text, int length, int device),
-     return fake::pci(text, length, device);)
 FAKE(cuDeviceGetName, (char* name, int length, int),
      std::snprintf(name, static_cast<std::size_t>(length), "%s", device_name().c_str());
      return fake::success;)
@@ -38,7 +38,6 @@ FAKE(cuDeviceGetUuid_v2, (unsigned char* uuid, int device),
      for (int i = 0; i < 16; ++i) uuid[i] = static_cast<unsigned char>(16 * device + i);
      if (slice()) uuid[15] = static_cast<unsigned char>(slice());
      return fake::success;)
-FAKE(cuDeviceTotalMem_v2, (std::size_t* bytes, int), *bytes = fake::memory; return fake::success;)
 FAKE(cuDeviceGetAttribute, (int* value, int attribute, int), *value = attribute == 75 ? 9 : attribute == 16 ? 4 : attribute == 10 ? 32 : 0;
      return fake::success;)
 FAKE(cuDevicePrimaryCtxRetain, (void** context, int device),
@@ -47,25 +46,6 @@ FAKE(cuDevicePrimaryCtxRetain, (void** context, int device),
 FAKE(cuDevicePrimaryCtxRelease_v2, (int device), return fake::release(device);)
 FAKE(cuCtxEnablePeerAccess, (void* context, unsigned),
      return fake::enable_peer(fake::device_of(fake::number_of(context)));)
-
-FAKE(cuMemGetInfo_v2, (std::size_t* free, std::size_t* total), *free = *total = fake::memory;
-     return fake::success;)
-FAKE(cuMemAlloc_v2, (void** address, std::size_t bytes),
-     return fake::allocate(address, bytes, fake::Kind::device);)
-FAKE(cuMemAllocManaged, (void** address, std::size_t bytes, unsigned flags),
-     return flags == 1 ? fake::allocate(address, bytes, fake::Kind::managed) : fake::invalid_value;)
-FAKE(cuMemAdvise, (void* address, std::size_t bytes, int advice, int device),
-     return advice == 3 && device == -1 ? fake::advise(address, bytes) : fake::invalid_value;)
-FAKE(cuMemHostAlloc, (void** address, std::size_t bytes, unsigned flags),
-     return flags == 1 ? fake::allocate(address, bytes, fake::Kind::pinned) : fake::invalid_value;)
-FAKE(cuMemFree_v2, (void* address), return fake::release(address);)
-FAKE(cuMemFreeHost, (void* address), return fake::release(address);)
-FAKE(cuMemGetAddressRange_v2, (void** base, std::size_t* bytes, void* address),
-     const auto* block = fake::block_of(address);
-     if (!block) return fake::invalid_value;
-     *base = reinterpret_cast<void*>(block->first);
-     *bytes = block->second.bytes;
-     return fake::success;)
 
 FAKE(cuMemcpy, (void* to, const void* from, std::size_t bytes), return fake::copy(to, from, bytes);)
 FAKE(cuMemcpyAsync, (void* to, const void* from, std::size_t bytes, void* stream),
@@ -77,52 +57,10 @@ FAKE(cuMemcpyBatchAsync_v2, (void** to, void** from, std::size_t* bytes, std::si
      return fake::copy_batch(to, from, bytes, count, stream);)
 FAKE(cuStreamCreate, (void** stream, unsigned flags), *stream = new fake::Stream;
      return flags <= 1 ? fake::success : fake::invalid_value;)
-FAKE(cuStreamSynchronize, (void* stream), return fake::wait(stream);)
-FAKE(cuStreamQuery, (void* stream), return fake::query(stream);)
-FAKE(cuStreamWriteValue32_v2, (void* stream, void* to, std::uint32_t value, unsigned),
-     return fake::write_value(stream, to, value);)
 FAKE(cuStreamWaitValue32_v2, (void* stream, void* from, std::uint32_t value, unsigned),
      return fake::wait_value(stream, from, value);)
-FAKE(cuMemHostRegister_v2, (void* address, std::size_t bytes, unsigned flags),
-     return flags == 3 ? fake::host_register(address, bytes) : fake::invalid_value;)
-FAKE(cuMemHostUnregister, (void* address), return fake::host_unregister(address);)
-FAKE(cuMemHostGetDevicePointer_v2, (void** on_device, void* address, unsigned), *on_device = address;
-     return fake::success;)
-FAKE(cuStreamDestroy_v2, (void* stream), delete static_cast<fake::Stream*>(stream);
-     return fake::success;)
-FAKE(cuModuleLoadData, (void** module, const void* image), return fake::load(module, image);)
-FAKE(cuModuleGetFunction, (void** function, void*, const char* name),
-     return fake::function(function, name);)
-FAKE(cuLaunchKernel,
-     (void* function, unsigned x, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-      void* stream, void** arguments, void**),
-     return fake::launch(function, x, arguments, stream);)
 
-FAKE(cuLaunchCooperativeKernel,
-     (void* function, unsigned x, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-      void* stream, void** arguments),
-     return fake::launch_cooperative(function, x, arguments, stream);)
-
-FAKE(cuEventCreate, (void** event, unsigned), *event = new fake::Event; return fake::success;)
-FAKE(cuEventDestroy_v2, (void* event), delete static_cast<fake::Event*>(event);
-     return fake::success;)
-FAKE(cuEventRecord, (void* event, void* stream), return fake::record(event, stream);)
-FAKE(cuEventQuery, (void* event), return fake::event_query(event);)
-FAKE(cuEventSynchronize, (void* event), return fake::event_wait(event);)
-FAKE(cuStreamWaitEvent, (void* stream, void* event, unsigned),
-     return fake::stream_wait_event(stream, event);)
-FAKE(cuEventElapsedTime, (float* milliseconds, void* earlier, void* later),
-     return fake::elapsed(milliseconds, earlier, later);)
-FAKE(cuLaunchHostFunc, (void* stream, void (*call)(void*), void* data),
-     return fake::host_function(stream, call, data);)
-FAKE(cuStreamBeginCapture_v2, (void* stream, int mode), return fake::capture_begin(stream, mode);)
-FAKE(cuStreamEndCapture, (void* stream, void** graph), return fake::capture_end(stream, graph);)
-FAKE(cuGraphInstantiateWithFlags, (void** ready, void* graph, unsigned long long),
-     return fake::instantiate(ready, graph);)
 FAKE(cuGraphUpload, (void*, void*), return fake::success;)
-FAKE(cuGraphLaunch, (void* ready, void* stream), return fake::graph_launch(ready, stream);)
-FAKE(cuGraphExecDestroy, (void* ready), return fake::graph_destroy(ready);)
-FAKE(cuGraphDestroy, (void* graph), return fake::graph_destroy(graph);)
 
 struct Handle {
     char bytes[64];
@@ -133,7 +71,6 @@ FAKE(cuIpcGetMemHandle, (Handle* handle, void* address),
 FAKE(cuIpcOpenMemHandle_v2, (void** address, Handle handle, unsigned flags),
      if (handle.bytes[63] != slice()) return fake::peer_unsupported;
      return flags == 1 ? fake::open(address, handle.bytes) : fake::invalid_value;)
-FAKE(cuIpcCloseMemHandle, (void* address), return fake::release(address);)
 
 // clang-format on
 

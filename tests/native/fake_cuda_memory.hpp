@@ -3,7 +3,7 @@
 // GPUs and NVRTC look up when they are opened; what the plugin needs to run kernels does not work.
 #pragma once
 
-#include "fake_pointers.hpp"
+#include "fake_gpu.hpp"
 
 namespace fake {
 
@@ -130,11 +130,8 @@ FAKE(cuCtxSynchronize, (), fake::default_stream.finish(); return fake::success;)
 FAKE(cuDevicePrimaryCtxGetState, (int device, unsigned* flags, int* active), *flags = 0;
      *active = fake::contexts.count(device) > 0; return fake::success;)
 
-FAKE(cuPointerGetAttribute, (void* value, int attribute, const void* address),
-     return fake::pointer_attribute(value, attribute, address);)
 FAKE(cuMemAllocAsync, (void** address, std::size_t bytes, void*),
      return fake::allocate_unshared(address, bytes);)
-FAKE(cuMemFreeAsync, (void* address, void*), return fake::release(address);)
 FAKE(cuMemGetAllocationGranularity, (std::size_t* bytes, const void*, int),
      *bytes = fake::granularity; return fake::success;)
 FAKE(cuMemCreate, (unsigned long long* handle, std::size_t bytes, const void*, unsigned long long),

@@ -393,13 +393,41 @@ inline int by_pci(int* device, const char* text) {
 }
 inline int enable_peer(int device) { return peers.insert(device).second ? success : peer_already; }
 
+/// What the driver says of an address.
+inline int pointer_attribute(void* value, int attribute, const void* address) {
+    const auto* found = block_of(address);
+    if (!found) return invalid_value;
+    const Block& block = found->second;
+    const auto put = [&](auto content) {
+        std::memcpy(value, &content, sizeof content);
+        return success;
+    };
+    switch (attribute) {
+        case 1:
+            return put(static_cast<std::uintptr_t>(block.context));
+        case 2:
+            return put(block.kind == Kind::pinned ? 1u : 2u);
+        case 8:
+            return put(static_cast<unsigned>(block.kind == Kind::managed));
+        case 9:
+            return put(block.device);
+        case 10:
+            return put(static_cast<int>(block.kind == Kind::device && block.ipc));
+        case 15:
+            return put(1);
+        default:
+            return invalid_value;
+    }
+}
+
 }  // namespace fake
 
 extern "C" int fake_contexts() { return static_cast<int>(fake::contexts.size()); }
 extern "C" int fake_retained() { return fake::retained; }
 extern "C" int fake_blocks() { return static_cast<int>(fake::blocks.size()); }
 
-#define FAKE(call, parameters, ...)                           \
+#define FAKE(call, ...) FAKE_OF(call, __VA_ARGS__)  // `call` may be a macro's word
+#define FAKE_OF(call, parameters, ...)                        \
     extern "C" int call parameters {                          \
         if (const int code = fake::fault(#call)) return code; \
         __VA_ARGS__                                           \
