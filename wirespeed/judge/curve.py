@@ -8,7 +8,7 @@ from dataclasses import replace
 from wirespeed.judge.between import Links, between
 from wirespeed.judge.given import Curve, Finding
 from wirespeed.judge.moments import few_repetitions, in_place_apart, peaks, two_speeds, uneven, unsteady
-from wirespeed.judge.possible import driver_copies, floor, impossible, narrow, slow_message, wrong_data
+from wirespeed.judge.possible import alone, driver_copies, floor, impossible, narrow, slow_message, wrong_data
 from wirespeed.judge.series import series_of
 from wirespeed.judge.shape import shape
 from wirespeed.units import counted
@@ -57,6 +57,8 @@ def of_curve(curve: Curve, limit: float | None = None) -> list[Finding]:
     beyond = list(impossible(curve, limit))
     if beyond and "no figure of this table" in beyond[0].seen:
         return beyond
+    if by_itself := list(alone(curve)):
+        return by_itself
     speeds = list(two_speeds(curve)) or list(unsteady(curve))
     found = [
         *wrong_data(curve),

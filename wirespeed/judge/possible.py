@@ -50,6 +50,13 @@ def wrong_data(curve: Curve) -> Iterator[Finding]:
     yield finding("wrong-data", 3, seen, curve)
 
 
+def alone(curve: Curve) -> Iterator[Finding]:
+    """An operation of all ranks that has one."""
+    if curve.ranks == 1 and (is_collective(curve) or "ccl" in curve.tool):
+        seen = "one rank by itself: no byte went to another GPU, so that no figure of this table is a wire's"
+        yield finding("alone", 2, seen, curve)
+
+
 def impossible(curve: Curve, limit: float | None = None) -> Iterator[Finding]:
     """`limit`: the most that the rate can be over its wire, bytes per second."""
     reasons = [(point, reason) for point in curve.points if (reason := why_impossible(curve, point, limit))]

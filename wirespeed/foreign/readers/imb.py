@@ -45,7 +45,7 @@ _OPERATIONS = {
 _FILES = re.compile("[SPC]_")
 """Beginnings of the names of benchmarks of files."""
 _MODE = re.compile(r"#\s*MODE:\s*([\w-]+)")
-_KIN = re.compile(r"^i|v$|_block$")
+_KIN = re.compile(r"^i|v$|_block$|(?:any|specific)source$")
 """What the names of operations have more that do not block, or whose parts differ."""
 _UNKNOWN = ("", "unknown", 0)
 _UNITS = {1e6: "MB = 1e6 B", 2.0**20: "MB = 2^20 B"}

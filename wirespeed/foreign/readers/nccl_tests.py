@@ -178,7 +178,10 @@ class NcclTests(Reader):
     def _described(self, curve: Curve, operation: str) -> Curve:
         name = next((name for name, ours in _OPERATIONS.items() if ours == operation), "")
         listed, placement = sum(self.hosts.values()), curve.placement
-        ranks: int | None = max(listed, self.last_rank + 1) or None
+        moved = any(bus for _, bus in self.rows)
+        alone = not moved and any(algorithm > 20 * _ROUNDING for algorithm, _ in self.rows)
+        # Processes that are no job list rank 0 each.
+        ranks: int | None = 1 if alone else max(listed, self.last_rank + 1) or None
         if ranks is None and (ranks := _by_ratio(operation, self.rows)):
             placement = "ranks by busbw / algbw"
         return replace(
@@ -280,6 +283,8 @@ def _by_columns(root: str, redop: str, rows: list[tuple[float, float]]) -> str:
     if above:
         return "all-reduce"
     reduces = redop not in ("", "none")
+    if not any(bus for _, bus in rows):
+        return ""
     if below:
         return "reduce-scatter" if reduces else ""
     if ratios != {1.0}:

@@ -52,14 +52,15 @@ class Perftest(Reader):
         super().__init__(stream)
         self.title = ""
         self.fields: dict[str, str] = {}
-        self.gpu = False
+        self.gpu = self.gpu_follows = False
         self.factor = 0.0
         self.columns: list[str] = []
 
     def take(self, text: str, line: int) -> bool:
         if (" BW " in text or " Lat" in text) and _TITLE.match(text):
             self.close()
-            self.title, self.fields, self.gpu = text.strip(), {}, False
+            self.title, self.fields = text.strip(), {}
+            self.gpu, self.gpu_follows = self.gpu_follows, False
             return True
         if "#bytes" in text and (found := _BANDWIDTH.match(text)):
             if (factor := _UNITS.get(found[2])) is None or found[1] != found[2]:
@@ -76,8 +77,9 @@ class Perftest(Reader):
             return True
         fields = _FIELD.findall(text) if self.title and ":" in text else []
         self.fields |= dict(fields)
-        if "--" not in text and _GPU.search(text):
-            self.gpu = True
+        if "--" not in text and "destroying" not in text and _GPU.search(text):
+            # Before the title of their table, or below it.
+            self.gpu = self.gpu_follows = True
             return True
         return bool(fields)
 
@@ -94,6 +96,7 @@ class Perftest(Reader):
             dict.fromkeys([*(name.replace(" ", "") for name in names), *([device] if device else [])])
         )
         gpu = self.gpu or "GPU" in pair or _GPU.search(command) is not None
+        self.gpu_follows = False
         self.open(
             Curve(
                 "perftest",

@@ -72,7 +72,8 @@ _PROGRAMS = (
     r"|ompi_info|docker|singularity|apptainer|kubectl"
 )
 _COMMAND = re.compile(
-    rf"\s*(?:[\w.@~:/-]*[$#%>+]\s+)?(?:(?:export|env|time|sudo|exec)\s+)*(?:\w+=\S*\s+)*(?:\S*/)?(?:{_PROGRAMS})(?!\s+(?:[Vv]ersion|v\d))(?:\s+\S|$)"
+    r"\s*(?:(?:\[[\w.@~:/ -]{1,60}\]|[\w.@~:/-]*)[$#%>+]\s+)?(?:(?:export|env|time|sudo|exec)\s+)*"
+    rf"(?:\w+=\S*\s+)*(?:\S*/)?(?:{_PROGRAMS})(?!\s+(?:[Vv]ersion|v\d))(?:\s+\S|$)"
 )
 _PROMPT = re.compile(r"\s*(?:[\w.@~:/()\[\] -]{0,60})\$\s+\S")
 _OPTION = re.compile(

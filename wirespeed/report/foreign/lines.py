@@ -36,7 +36,7 @@ def title(curve: Curve) -> str:
     parts += [counted(curve.ranks, "rank")] if curve.ranks else []
     parts += [counted(curve.hosts, "host")] if curve.hosts else []
     parts += [_ends(curve)] if curve.memory else []
-    parts += [_DIRECTIONS[curve.direction]] if curve.direction in _DIRECTIONS else []
+    parts += [_DIRECTIONS[curve.direction]] if curve.direction in _DIRECTIONS and rates_of(curve) else []
     parts += [part for part in (curve.pair, curve.placement) if part]
     return f"{name}: {', '.join(parts)}"
 
