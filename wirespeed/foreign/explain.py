@@ -11,6 +11,7 @@ from wirespeed.foreign.findings import find, worst_first
 from wirespeed.foreign.findings.told import told
 from wirespeed.foreign.question import CurveWire, Question, is_known, limit_of, reference_of, wire_of
 from wirespeed.foreign.shapes import Curve, Finding, Log
+from wirespeed.judge.between import odd_copies
 from wirespeed.judge.curve import find as judged
 from wirespeed.judge.series import is_wrong
 from wirespeed.systems.reference import Reference
@@ -20,7 +21,7 @@ WIRES = ("links", "nvlink", "ports", "ucx")
 """Parts of a topology that name wires."""
 FAR = 0.6
 """Share of the lowest figure of others below which another way, or another setting, is to blame."""
-FAR_BELOW_WIRE, LONG = 1 / 3, 1 << 20
+FAR_BELOW_WIRE, LONG = 1 / 3, 1_000_000
 """The same of a wire's rate, which one stream of sockets may half fill; and bytes of a long message."""
 MESSAGES = ("pingpong", "bandwidth", "both-ways", "sendrecv", "exchange")
 ETHERNET = {"1GbE": 0.125e9, "10GbE": 1.25e9}
@@ -89,9 +90,10 @@ def _far_below(curves: list[Explained], found: list[Finding]) -> Iterator[Findin
     """Of each test without a finding of its own, the first figure that is far below the others' range, or the
     wire's rate."""
     blamed = {(one.curve.tool, one.curve.name) for one in found if one.curve and one.severity >= 2}
+    odd = {id(curve) for group in odd_copies([one.curve for one in curves]).values() for curve in group}
     for one in curves:
         test, reference = (one.curve.tool, one.curve.name), one.reference
-        if test in blamed:
+        if test in blamed or id(one.curve) in odd:
             continue
         if reference and 0 < reference.rate < FAR * reference.lowest:
             blamed.add(test)

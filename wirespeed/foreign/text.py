@@ -12,6 +12,8 @@ FIGURES = b"0123456789.-,; \t\n"
 LONGEST_NUMBER = 18
 """Digits of a number of bytes, ranks or iterations."""
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)?")
+_BARE_COLOURS = re.compile(r"\[(?:\d{1,3}(?:;\d{1,3})*)?m")
+"""Escapes without their first letter, as pages show them."""
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff]")
 _TIME = r"\d\d:\d\d:\d\d(?:[.,]\d+)?"
 _STAMP = re.compile(
@@ -42,6 +44,8 @@ def clean(line: bytes) -> str:
         text = text.replace("\xa0", " ")
         if not text.replace("\t", "").isprintable():
             text = "".join(letter if letter.isprintable() or letter == "\t" else "?" for letter in text)
+    if "[0m" in text:
+        text = _BARE_COLOURS.sub("", text)
     return text[:LONGEST].rstrip()
 
 

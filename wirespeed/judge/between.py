@@ -10,7 +10,7 @@ from operator import attrgetter, itemgetter
 from wirespeed.judge.given import Curve, Finding, finding
 from wirespeed.judge.moments import PEAK, are_near, bits, near_sizes, rate_of
 from wirespeed.judge.series import Series, is_wrong, on_gpu, series_of, times, usable
-from wirespeed.units import format_rate, format_size
+from wirespeed.units import counted, format_rate, format_size
 
 Rated = Sequence[tuple[Curve, float]]
 """Curves with their largest sizes' rates, without copies inside a device."""
@@ -46,7 +46,7 @@ def between(curves: Sequence[Curve], links: Links | None = None) -> Iterator[Fin
     rated = [(curve, rate) for curve in curves if curve.operation != "local-copy" and (rate := _rate(curve))]
     yield from _staged_faster(rated)
     yield from _near_slower(rated, links or {})
-    yield from _odd_one(rated)
+    yield from _odd_one(curves)
     yield from _odd_pair(rated, links or {})
     yield from _both_ways(rated)
     yield from _same_test(rated)
@@ -117,22 +117,37 @@ def _near_slower(rated: Rated, links: Links) -> Iterator[Finding]:
                 yield finding("near-slower", 2, f"{seen}, which are farther apart", near=near)
 
 
-def _odd_one(rated: Rated) -> Iterator[Finding]:
+def odd_copies(curves: Iterable[Curve]) -> dict[tuple[str, ...], list[Curve]]:
+    """Of each test of copies from or to the host, those that are slower than others, slowest first."""
+    tests: dict[tuple[str, ...], list[tuple[float, Curve]]] = {}
+    for curve in curves:
+        if curve.operation != "copy" or curve.memory not in ("H D", "D H") or not curve.pair:
+            continue
+        if rate := _rate(curve):
+            tests.setdefault((*_test(curve), curve.memory), []).append((rate, curve))
+    found = {}
+    for test, rated in tests.items():
+        best = max(rate for rate, _ in rated)
+        odd = sorted((row for row in rated if row[0] < ODD * best), key=itemgetter(0))
+        if odd and 2 * len(odd) <= len(rated):
+            found[test] = [curve for _, curve in odd]
+    return found
+
+
+def _odd_one(curves: Sequence[Curve]) -> Iterator[Finding]:
     """GPUs whose copies from or to the host are slower than the other GPUs' in the same test."""
-    tests: dict[tuple[str, ...], list[tuple[float, str]]] = {}
-    for curve, rate in rated:
-        if curve.operation == "copy" and curve.memory in ("H D", "D H") and curve.pair:
-            tests.setdefault((*_test(curve), curve.memory), []).append((rate, curve.pair))
-    for (_, name, *_), pairs in tests.items():
-        best = max(rate for rate, _ in pairs)
-        odd = [(rate, pair) for rate, pair in pairs if rate < ODD * best]
-        if odd and 2 * len(odd) <= len(pairs):
-            rate, pair = min(odd)
-            gpu = next((word for word in pair.split() if word.startswith("GPU")), pair)
-            more = f", and {len(odd) - 1} more like it" if len(odd) > 1 else ""
-            seen = f"{name}: {gpu} has {format_rate(rate)} GB/s{more}, others up to {format_rate(best)} GB/s"
-            yield finding("odd-one", 2, seen, gpu=gpu.removeprefix("GPU"))
-            return
+    tests = odd_copies(curves)
+    for test, odd in list(tests.items())[:1]:
+        slowest = odd[0]
+        best = max(_rate(curve) or 0.0 for curve in curves if (*_test(curve), curve.memory) == test)
+        gpu = next((word for word in slowest.pair.split() if word.startswith("GPU")), slowest.pair)
+        more = f", and {len(odd) - 1} more like it" if len(odd) > 1 else ""
+        others = f" (and in {counted(len(tests) - 1, 'more test')})" if len(tests) > 1 else ""
+        seen = (
+            f"{slowest.name}: {gpu} has {format_rate(_rate(slowest) or 0.0)} GB/s{more}, others up to "
+            f"{format_rate(best)} GB/s{others}"
+        )
+        yield finding("odd-one", 2, seen, gpu=gpu.removeprefix("GPU"))
 
 
 def _odd_pair(rated: Rated, links: Links) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from wirespeed.judge.between import Links, between
+from wirespeed.judge.between import Links, between, odd_copies
 from wirespeed.judge.given import Curve, Finding
 from wirespeed.judge.moments import few_repetitions, in_place_apart, peaks, two_speeds, uneven, unsteady
 from wirespeed.judge.possible import alone, driver_copies, floor, impossible, narrow, slow_message, wrong_data
@@ -27,6 +27,8 @@ def find(
     together = list(between(curves, links))
     if any(finding.kind == "one-stalls" for finding in together):
         found = [finding for finding in found if finding.kind != "peak-average"]
+    odd = {id(curve) for group in odd_copies(curves).values() for curve in group}
+    found = [finding for finding in found if finding.kind != "narrow" or id(finding.curve) not in odd]
     return ordered([*_once(found), *together])
 
 

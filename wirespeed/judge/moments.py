@@ -8,7 +8,7 @@ from math import inf
 
 from wirespeed.judge.given import Curve, Finding, Point, finding
 from wirespeed.judge.series import Row, Series, is_wrong, seconds_words, sizes_words, times, usable
-from wirespeed.units import format_rate, format_size
+from wirespeed.units import counted, format_rate, format_size
 
 TWO_SPEEDS, ONE_SPEED = 1.5, 1.25
 """Ratio of two speeds, at least, and of the rates of one of them, at most."""
@@ -184,7 +184,7 @@ def near_sizes(series: Sequence[Series]) -> Iterator[Finding]:
             seen = (
                 f"{slow.bytes} B takes {seconds_words(slow.seconds)}, {fast.bytes} B "
                 f"{seconds_words(fast.seconds)}{of.where}: {times(ratio)} times as long for a difference of "
-                f"{differ} bytes"
+                f"{counted(differ, 'byte')}"
             )
             if slow is large and _stays(rows, large, fast):
                 continue  # a threshold, which is a fall or a cliff

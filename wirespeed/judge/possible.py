@@ -65,7 +65,7 @@ def impossible(curve: Curve, limit: float | None = None) -> Iterator[Finding]:
     point, reason = max(reasons, key=lambda item: rate_of(item[0]) or 0.0)
     seen = f"impossible: at {_size(point)}, {reason}"
     if len(reasons) > 1:
-        seen += f"; {len(reasons)} sizes in all"
+        seen += f"; {len(reasons)} figures in all"
     if (count := point.repetitions) and _of_all(point):
         seconds = seconds_words((point.seconds or 0.0) / count)
         seen += ": no figure of this table can be used" * spoils_all(curve, len(reasons))
@@ -75,7 +75,9 @@ def impossible(curve: Curve, limit: float | None = None) -> Iterator[Finding]:
         seen += ": no figure of this table can be used"
     rate = rate_of(point)
     words = {"count": f"{count}", "rate": format_rate(rate / count) if rate and count else ""}
-    advice = "impossible-iterations" if words["rate"] and count != 1 else "impossible"
+    # Of stretches, the number of iterations is that since the beginning.
+    each = words["rate"] and count != 1 and point.overall is None
+    advice = "impossible-iterations" if each else "impossible"
     yield finding("impossible", 3, seen, curve, advice, **words)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from wirespeed.foreign.findings.told import table, told
 from wirespeed.foreign.shapes import FailingLine, Finding, Log
 
-LONGEST = 160
+LONGEST = 200
 """Letters of a line that are shown."""
 PER_TASK = (
     "--gpus-per-task",

@@ -6,7 +6,7 @@ import math
 import re
 from dataclasses import replace
 
-from wirespeed.foreign.found import LogStream, Reader
+from wirespeed.foreign.found import MOST, LogStream, Reader
 from wirespeed.foreign.shapes import Curve, Point
 from wirespeed.foreign.text import count, number
 
@@ -23,7 +23,7 @@ _TIME = re.compile(
 )
 _RATE = re.compile(
     r"(?i:(?:avg|average|mean)[ _])?(?i:bandwidth|bw|rate|throughput)\s*"
-    r"[(\[_ ]((?:[KMGT]i?)(?:B|b|bit))(?:/s|ps|/sec|/second)[)\]]?"
+    r"[(\[_ ]((?:[KMGT]i?)(?:B|b|bit))(?:/s|p?s|/sec|/second)[)\]]?"
 )
 _TIMES = re.compile(r"(?:iterations|iters?|repetitions|#?reps)", re.IGNORECASE)
 _SECONDS = {"s": 1.0, "seconds": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "usec": 1e-6, "ns": 1e-9}
@@ -32,6 +32,24 @@ KINDS = ("size", "time", "rate", "times")
 _AGREE = 0.005
 """Share by which bytes over time and a rate may differ."""
 _JULIA = ("size (bytes)", "iterations")
+_BENCHMARK = re.compile(
+    r"(Running benchmark|#) ((?:OSU|IMB) [\w ]{1,40}?) with type \w+ on (\d{1,7}) MPI ranks"
+)
+"""MPIBenchmarks.jl's line above a table. Where it begins with '#', MB are 2^20 bytes (src/osu_p2p.jl)."""
+_OPERATIONS = (
+    (r"\b(?:Get|Put|Accumulate)\b", "rma"),
+    (r"Latency|Pingpong", "pingpong"),
+    (r"Pingping", "exchange"),
+    (r"All ?reduce", "all-reduce"),
+    (r"All ?gather", "all-gather"),
+    (r"All ?to ?all", "all-to-all"),
+    (r"Broadcast", "broadcast"),
+    (r"Gather", "gather"),
+    (r"Scatter", "scatter"),
+    (r"Reduce", "reduce"),
+    (r"Bandwidth", "bandwidth"),
+)
+"""What a benchmark's name has, and its operation; the first counts."""
 
 
 class CsvColumns(Reader):
@@ -73,30 +91,27 @@ class CsvColumns(Reader):
         self.places = [kinds.index(kind) for kind in read]
         self.at = [read.index(kind) if kind in read else -1 for kind in KINDS]
         self.factors = [columns[kinds.index(kind)][1] if kind in read else 1.0 for kind in KINDS]
-        julia = tuple(name.lower() for name in names[:2]) == _JULIA
+        title = _BENCHMARK.match(self.stream.caption)
+        julia = title is not None or tuple(name.lower() for name in names[:2]) == _JULIA
         rated = "rate" in kinds
         unit = next((name for name, (kind, _) in zip(names, columns, strict=True) if kind == "rate"), "")
         found = _RATE.fullmatch(unit)
-        words = f"{found[1]} = {_exact(dict(columns)['rate'])}" if found else ""
+        if found and found[1] == "MB" and title and title[1] == "#":
+            self.factors[KINDS.index("rate")] = 2.0**20
+        words = f"{found[1]} = {_exact(self.factors[KINDS.index('rate')])}" if found else ""
+        timed = "latency" * any("latency" in name.lower() for name in names)
+        operation = "bandwidth" if rated else timed
         self.open(
             Curve(
                 "MPIBenchmarks.jl" if julia else "CSV",
                 "",
-                "bandwidth" if rated else self._operation(names),
-                ", ".join(names)[:80],
+                _operation(title[2]) if title else operation,
+                title[2] if title else ", ".join(names)[:80],
+                ranks=int(title[3]) if title else None,
                 unit_words=words,
             )
         )
         return True
-
-    def _operation(self, names: list[str]) -> str:
-        """Of a time; MPIBenchmarks.jl names the benchmark in a line above, if at all."""
-        title = self.stream.caption if self.stream.caption.startswith("Running benchmark") else ""
-        if re.search(r"\b(?:Get|Put|Accumulate)\b", title):
-            return "rma"
-        if re.search(r"(?:OSU|IMB) (?:Latency|PingPong)\b", title):
-            return "pingpong"
-        return "latency" if any("latency" in name.lower() for name in names) and not title else ""
 
     def _row(self, text: str, line: int) -> bool:
         cells = text.split(self.separator)
@@ -105,22 +120,30 @@ class CsvColumns(Reader):
         try:
             values = [float(cells[at]) for at in self.places]
         except ValueError:
-            read = [number(cells[at].strip(" \"'"), commas=self.commas) for at in self.places]
-            if None in read:
-                return False
-            values = [value for value in read if value is not None]
-        if min(values) < 0 or max(values) == math.inf or "_" in text:
-            return False
+            values = [self._number(cells[at]) for at in self.places]
+        if "_" in text or not all(0 <= value < math.inf for value in values):
+            return self._not_understood(cells, text, line)
         size, time, rate, times = (None if at < 0 else values[at] for at in self.at)
         whole = count((size or 0.0) * self.factors[0])
         repetitions = None if times is None else count(times)
         if whole is None or (times is not None and repetitions is None):
-            return False
+            return self._not_understood(cells, text, line)
         time = None if time is None else time * self.factors[1]
         rate = None if rate is None else rate * self.factors[2]
         if rate == math.inf:
-            return False
+            return self._not_understood(cells, text, line)
         return self.add(line, Point(whole, time, rate, None, None, None, None, None, repetitions, line=line))
+
+    def _number(self, cell: str) -> float:
+        found = number(cell.strip(" \"'"), commas=self.commas)
+        return math.nan if found is None else found
+
+    def _not_understood(self, cells: list[str], text: str, line: int) -> bool:
+        """Names a row that has a size."""
+        row = self._number(cells[self.places[0]]) >= 0
+        if row and len(self.found.unknown) < MOST:
+            self.found.unknown.append((line, text.strip()))
+        return row
 
     def close(self) -> None:
         """Where times say that the rates' units are powers of 1024, not of 1000, so are the figures."""
@@ -147,6 +170,10 @@ def _exact(factor: float) -> str:
         return f"2^{value.bit_length() - 1} B"
     bits = str(value).strip("0") != "1"
     return f"1e{len(str(8 * value if bits else value)) - 1} {'bits' if bits else 'B'}"
+
+
+def _operation(title: str) -> str:
+    return next((ours for theirs, ours in _OPERATIONS if re.search(theirs, title, re.IGNORECASE)), "")
 
 
 def _column(name: str) -> tuple[str, float]:
