@@ -9,7 +9,7 @@ from wirespeed.errors import ExitCode, gravest
 from wirespeed.foreign.definitions import rate_of, rates_of
 from wirespeed.foreign.findings import find, worst_first
 from wirespeed.foreign.findings.told import told
-from wirespeed.foreign.question import CurveWire, Question, is_known, limit_of, reference_of, wire_of
+from wirespeed.foreign.question import CurveWire, Question, gpu_of, limit_of, named, reference_of, wire_of
 from wirespeed.foreign.shapes import Curve, Finding, Log
 from wirespeed.judge.between import odd_copies
 from wirespeed.judge.curve import find as judged
@@ -41,8 +41,13 @@ class Explained:
     @property
     def bound(self) -> float | None:
         """The limit, if nothing sound can be beyond it: switches may do a part of an all-reduce's sums."""
-        summed = self.curve.operation == "all-reduce" and self.curve.ranks != 2
-        return None if summed else self.limit
+        return None if self.may_be_summed else self.limit
+
+    @property
+    def may_be_summed(self) -> bool:
+        """May switches do a part of the sums?"""
+        sums = self.wire is None or self.wire.sums
+        return self.curve.operation == "all-reduce" and self.curve.ranks != 2 and sums
 
 
 @dataclass(frozen=True)
@@ -83,7 +88,14 @@ def explain(log: Log, question: Question) -> Explanation:
     limits = {at: one.bound for at, one in enumerate(curves) if one.bound}
     found: list[Finding] = [*judged(log.curves, log.topology.get("links"), limits), *find(log)]
     found += _far_below(curves, found)
+    # A copy that is far below others' is not told again as one below its slot's rate.
+    far = {_test(one.curve) for one in found if one.kind == "below-others"}
+    found = [one for one in found if one.kind != "narrow" or _test(one.curve) not in far]
     return Explanation(log, tuple(curves), tuple(worst_first(found)), tuple(_missing(log, curves, question)))
+
+
+def _test(curve: Curve | None) -> tuple[str, ...]:
+    return (curve.tool, curve.name, curve.memory) if curve else ()
 
 
 def _far_below(curves: list[Explained], found: list[Finding]) -> Iterator[Finding]:
@@ -97,7 +109,8 @@ def _far_below(curves: list[Explained], found: list[Finding]) -> Iterator[Findin
             continue
         if reference and 0 < reference.rate < FAR * reference.lowest:
             blamed.add(test)
-            yield told("below-others", 2, reference.words, curve=one.curve)
+            advice = "below-others-copy" if one.curve.operation == "copy" else ""
+            yield told("below-others", 2, reference.words, advice, curve=one.curve)
         elif seen := _far_below_wire(one):
             blamed.add(test)
             yield told("below-wire", 2, seen, curve=one.curve)
@@ -129,13 +142,16 @@ def _like_ethernet(rated: list[Explained]) -> str:
 
 def _missing(log: Log, curves: list[Explained], question: Question) -> Iterator[str]:
     """What would tell more."""
-    if question.gpu and not is_known(question.gpu):
-        yield f"--gpu: nothing is known of '{question.gpu}'; write it as its driver does, or short: H100"
+    models = named(question.gpu) if question.gpu else [""]
+    if not models:
+        yield f"--gpu: nothing is known of '{question.gpu}'; write it as its driver does, or short: H200"
+    elif len(models) > 1 and gpu_of(log, question) == question.gpu:
+        yield f"--gpu {question.gpu}: which of them? {', '.join(models)}"
     rated = [one for one in curves if rates_of(one.curve) and one.curve.operation != "local-copy"]
     if rated and not any(one.wire for one in rated):
         yield (
             "which wire is it? The text names none: --link HDR (or NDR200, 10GbE, NVLink4x18, NAME=RATE), "
-            f"--gpu H100, --system perlmutter{_like_ethernet(rated)}"
+            f"--gpu H200, --system perlmutter{_like_ethernet(rated)}"
         )
     tools = {curve.tool for curve in log.curves}
     if tools & {"nccl-tests", "rccl-tests"} and not log.transports:
@@ -145,5 +161,12 @@ def _missing(log: Log, curves: list[Explained], question: Question) -> Iterator[
         yield "the command line: which hosts, how many ranks, which variables"
     if mpi and not log.versions:
         yield "the MPI and its version (mpirun --version), and UCX's (ucx_info -v)"
-    if any("D" in curve.memory for curve in log.curves) and not log.topology.get("links"):
+    if any(_of_nvidia(curve, log) for curve in log.curves) and not log.topology.get("links"):
         yield "nvidia-smi topo -m: which GPU and NIC are near each other"
+
+
+def _of_nvidia(curve: Curve, log: Log) -> bool:
+    """GPU memory, of another vendor's GPUs by no word."""
+    tool, models = curve.tool.lower(), log.topology.get("models", ())
+    amd = tool.startswith(("rccl", "rocm", "transferbench")) or tool.endswith("rocm")
+    return "D" in curve.memory and not amd and not any("AMD" in str(model) for model in models)

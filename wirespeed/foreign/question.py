@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from wirespeed.foreign.shapes import Curve, Log
 from wirespeed.judge.series import is_wrong
-from wirespeed.limits.rates import Ceiling, gpu_links, gpu_names, pcie, slot_of
+from wirespeed.limits.rates import Ceiling, gpu_links, gpu_names, pcie, slot_of, switch_may_sum
 from wirespeed.limits.wires import WIRE_KINDS
 from wirespeed.systems import load
 from wirespeed.systems.reference import Reference, kinds, usual
@@ -38,6 +38,8 @@ class CurveWire:
     """Bytes per second in one direction."""
     words: str
     """Source of the rate."""
+    sums: bool = True
+    """May switches on it form a part of an all-reduce's sums?"""
 
 
 def wire_of(curve: Curve, log: Log, question: Question) -> CurveWire | None:
@@ -52,7 +54,8 @@ def wire_of(curve: Curve, log: Log, question: Question) -> CurveWire | None:
         return CurveWire(_NAMES.get(ceiling.wire, question.system), ceiling.rate, ceiling.equation)
     staged = "P2P=Disabled" in curve.name
     if not between_hosts and not staged and name and (ceiling := _of_gpu(curve, name)):
-        return CurveWire(_NAMES.get(ceiling.wire, ceiling.wire), ceiling.rate, ceiling.equation)
+        kind = _NAMES.get(ceiling.wire, ceiling.wire)
+        return CurveWire(kind, ceiling.rate, ceiling.equation, switch_may_sum(name))
     rates = {port["rate"] for port in log.topology.get("ports", ()) if port.get("rate")}
     if len(rates) == 1 and curve.memory != "H D" and _on_network(curve, between_hosts):
         return CurveWire(
@@ -73,9 +76,10 @@ def gpu_of(log: Log, question: Question) -> str:
     return models.pop() if len(models) == 1 else ""
 
 
-def is_known(gpu: str) -> bool:
-    """Is anything known of a GPU that is called so?"""
-    return gpu in gpu_names() or any(kind.is_called(gpu) for kind in kinds().values())
+def named(gpu: str) -> list[str]:
+    """Kinds of GPU that are called so; empty: nothing is known of such a one."""
+    found = sorted(kind.name for kind in kinds().values() if kind.machines and kind.is_called(gpu))
+    return found or [gpu] * (gpu in gpu_names())
 
 
 def _driver_name(given: str, models: set[str]) -> str:

@@ -17,6 +17,7 @@ _DEVICE = re.compile(
 _VERSION = re.compile(
     r"#\s*(nccl|rccl)-tests version (\S+)(?:.*\b(?:nccl|rccl)-library=(\d+))?", re.IGNORECASE
 )
+_RCCL = re.compile(r"rccl-tests: Version (\S+)")
 _TEST = re.compile(r"(?:[Cc]ollective test starting: |(?:^|[\s/]))(\w+?)_perf(?:_mpi)?\b")
 _BEGINS = re.compile(r"#\s*nThread\s+\d+")
 _COLUMNS = re.compile(r"#\s*size\s+count\s+type\b.*\balgbw\s+busbw\b")
@@ -79,6 +80,9 @@ class NcclTests(Reader):
         stripped = text.lstrip()
         if stripped.startswith("#"):
             return self._comment(stripped)
+        if found := _RCCL.match(stripped):
+            self.tool, self.version = "rccl-tests", found[1]
+            return True
         if found := _TEST.search(text):
             self.test = _OPERATIONS.get(found[1], "")
             return False

@@ -69,9 +69,10 @@ def about(log: Log) -> Iterator[str]:
         yield f"transports (connections): {', '.join(words[:6])}"
 
 
-def figures(explained: Sequence[Explained], rows: int) -> Iterator[str]:
+def figures(explanation: Explanation, rows: int) -> Iterator[str]:
     """The curves, each in `rows` lines at most besides its head; many that are alike in one line."""
-    said: set[str] = set()
+    explained = explanation.curves
+    said = {f"  {finding.seen}" for finding in explanation.findings}
     groups: dict[tuple[str, ...], list[Explained]] = {}
     for at, one in enumerate(explained):
         curve = one.curve
@@ -111,7 +112,7 @@ def _many(group: list[Explained], said: set[str]) -> Iterator[str]:
         yield from _once(f"  {definition(curves[0])}", said)
         yield from _wire(alike[0], said)
         if lines := [one.reference.words for one in alike if one.reference and one.reference.words]:
-            yield f"  {lines[0]}"
+            yield from _once(f"  {lines[0]}", said)
 
 
 def _once(line: str, said: set[str]) -> Iterator[str]:
@@ -145,7 +146,7 @@ def _curve(group: Sequence[Explained], rows: int, said: set[str]) -> Iterator[st
     if (shares := _shares(one)) and len(group) == 1:
         yield f"  {shares}"
     if one.reference and one.reference.words:
-        yield f"  {one.reference.words}"
+        yield from _once(f"  {one.reference.words}", said)
 
 
 def _rates(curve: Curve) -> list[tuple[float, int]]:
@@ -178,7 +179,7 @@ def _best(curves: Sequence[Curve]) -> str:
     words = f": best {_span(_rate(min(best)[0]), _rate(max(best)[0]))} GB/s"
     if len(curves) == 1 and best[0][1] >= 0:
         words += f" at {_size(best[0][1])}"
-    if last == [rate for rate, _ in best]:
+    if [_rate(rate) for rate in last] == [_rate(rate) for rate, _ in best]:
         return words
     return f"{words}, largest message {_span(_rate(min(last)), _rate(max(last)))}"
 
@@ -196,11 +197,12 @@ def _shares(one: Explained) -> str:
     rates = _rates(one.curve)
     if not one.limit or not rates:
         return ""
-    (best, size), (last, _) = max(rates), rates[-1]
+    (best, size), (last, largest) = max(rates), max(rates, key=lambda row: row[1])
     of = "the wire" if one.curve.direction != "both" else "the wire both ways"
-    words = f"best {100 * best / one.limit:.0f} % of {of}" + (f" at {_size(size)}" if size >= 0 else "")
-    words += f", largest message {100 * last / one.limit:.0f} %" if last != best else ""
-    summed = best > one.limit and one.curve.operation == "all-reduce"
+    share, at_largest = (f"{100 * rate / one.limit:.0f} %" for rate in (best, last))
+    words = f"best {share} of {of}" + (f" at {_size(size)}" if size >= 0 else "")
+    words += f", largest message {at_largest}" if largest != size and at_largest != share else ""
+    summed = best > one.limit and one.may_be_summed
     return words + (" (more than 100 %: switches form sums, NVLink SHARP or SHARP)" if summed else "")
 
 
@@ -330,10 +332,10 @@ _LONG = 5000
 
 def print_explanation(console: Console, explanation: Explanation, *, everything: bool = False) -> None:
     """Tables get the rows that the rest leaves."""
-    curves, found = explanation.curves, findings(explanation)
+    found = findings(explanation)
     head, tail = list(about(explanation.log)), list(ending(explanation))
     if everything:
-        lines = [*head, *figures(curves, 1000), *(line for lines in found for line in lines), *tail]
+        lines = [*head, *figures(explanation, 1000), *(line for lines in found for line in lines), *tail]
     else:
         lines = _shortened(console, explanation, head, found, tail)
     for line in lines:
@@ -346,16 +348,16 @@ def _shortened(
     curves = explanation.curves
     rest = _height(console, [*head, *(line for lines in found for line in lines), *tail])
     if len(curves) < MOST_LINES and sum(len(one.curve.points) for one in curves) < _LONG:
-        left = MOST_LINES - rest - _height(console, figures(curves, 1))
+        left = MOST_LINES - rest - _height(console, figures(explanation, 1))
         rows = 1 + left // max(1, len(curves))
         while rows >= FEWEST_ROWS:
-            lines = [*head, *figures(curves, rows), *(line for lines in found for line in lines), *tail]
+            lines = [*head, *figures(explanation, rows), *(line for lines in found for line in lines), *tail]
             if (height := _height(console, lines)) <= MOST_LINES:
                 return lines
             # On a narrow screen a row takes several lines.
             rows -= max(1, (height - MOST_LINES) // (2 * len(curves)))
     # What is wrong comes before what else was measured.
-    shown = [*head, *figures(curves, 0)]
+    shown = [*head, *figures(explanation, 0)]
     most = max(_FOR_FIGURES, MOST_LINES - rest + _height(console, head))
     shown = _cut(console, shown, most, "line")
     left = MOST_LINES - _height(console, shown)
