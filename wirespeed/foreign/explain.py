@@ -40,14 +40,20 @@ class Explained:
 
     @property
     def bound(self) -> float | None:
-        """The limit, if nothing sound can be beyond it: switches may do a part of an all-reduce's sums."""
-        return None if self.may_be_summed else self.limit
+        """The limit, if nothing sound can be beyond it."""
+        return None if self.beyond else self.limit
 
     @property
-    def may_be_summed(self) -> bool:
-        """May switches do a part of the sums?"""
-        sums = self.wire is None or self.wire.sums
-        return self.curve.operation == "all-reduce" and self.curve.ranks != 2 and sums
+    def beyond(self) -> str:
+        """What may carry an operation of all ranks beyond the limit; '': nothing."""
+        curve = self.curve
+        if curve.direction != "bus" or curve.ranks == 2:
+            return ""
+        # Of several GPUs of a host, each may have a NIC of its own.
+        nics = curve.hosts != 1 and curve.ranks != curve.hosts
+        sums = curve.operation == "all-reduce" and (self.wire is None or self.wire.sums)
+        words = "several NICs at once" * nics, "switches that form sums (NVLink SHARP, SHARP)" * sums
+        return " or ".join(filter(None, words))
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,10 @@ def impossible(curve: Curve, limit: float | None = None) -> Iterator[Finding]:
     seen = f"impossible: at {_size(point)}, {reason}"
     if len(reasons) > 1:
         seen += f"; {len(reasons)} figures in all"
+    if not any(why_impossible(curve, point) for point, _ in reasons):
+        # Another wire may carry as much.
+        yield finding("impossible", 3, seen, curve, "impossible-wire")
+        return
     if (count := point.repetitions) and _of_all(point):
         seconds = seconds_words((point.seconds or 0.0) / count)
         seen += ": no figure of this table can be used" * spoils_all(curve, len(reasons))
@@ -163,7 +167,8 @@ def slow_message(curve: Curve) -> Iterator[Finding]:
     seen = f"{' to '.join(dict.fromkeys(map(seconds_words, (seconds[0], seconds[-1]))))} for {size}"
     if rdma:
         seen += f": {times(seconds[0] / 5e-6)} to {times(seconds[-1] / 1e-6)} times the 1 to 5 us of a NIC"
-    yield finding("slow", 2, seen, curve, "slow-peer" if "P2P=Enabled" in curve.name else "slow")
+    advice = "slow-peer" if "P2P=Enabled" in curve.name else "slow-host" if curve.memory == "H H" else "slow"
+    yield finding("slow", 2, seen, curve, advice)
 
 
 def floor(curve: Curve) -> Iterator[Finding]:

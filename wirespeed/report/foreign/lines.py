@@ -202,8 +202,7 @@ def _shares(one: Explained) -> str:
     share, at_largest = (f"{100 * rate / one.limit:.0f} %" for rate in (best, last))
     words = f"best {share} of {of}" + (f" at {_size(size)}" if size >= 0 else "")
     words += f", largest message {at_largest}" if largest != size and at_largest != share else ""
-    summed = best > one.limit and one.may_be_summed
-    return words + (" (more than 100 %: switches form sums, NVLink SHARP or SHARP)" if summed else "")
+    return words + (f" (more than 100 %: {one.beyond})" if best > one.limit and one.beyond else "")
 
 
 def _size(size: int) -> str:
