@@ -24,6 +24,10 @@ FAR = 0.6
 FAR_BELOW_WIRE, LONG = 1 / 3, 1_000_000
 """The same of a wire's rate, which one stream of sockets may half fill; and bytes of a long message."""
 MESSAGES = ("pingpong", "bandwidth", "both-ways", "sendrecv", "exchange")
+RDMA = ("rc", "dc", "ud", "ib")
+"""Beginnings of UCX's names for transports of InfiniBand and RoCE."""
+SLOWEST_ADAPTER, FILLING = 1e9, 64 << 10
+"""Bytes per second of InfiniBand SDR, and bytes of messages of which several fill an adapter's wire."""
 ETHERNET = {"1GbE": 0.125e9, "10GbE": 1.25e9}
 """Rates, one way, that sockets nearly fill."""
 
@@ -93,7 +97,7 @@ def explain(log: Log, question: Question) -> Explanation:
         curves.append(Explained(curve, wire, limit_of(curve, wire), reference))
     limits = {at: one.bound for at, one in enumerate(curves) if one.bound}
     found: list[Finding] = [*judged(log.curves, log.topology.get("links"), limits), *find(log)]
-    found += _far_below(curves, found)
+    found += _far_below(curves, found, _by_rdma(log))
     # A copy that is far below others' is not told again as one below its slot's rate.
     far = {_test(one.curve) for one in found if one.kind == "below-others"}
     found = [one for one in found if one.kind != "narrow" or _test(one.curve) not in far]
@@ -104,7 +108,14 @@ def _test(curve: Curve | None) -> tuple[str, ...]:
     return (curve.tool, curve.name, curve.memory) if curve else ()
 
 
-def _far_below(curves: list[Explained], found: list[Finding]) -> Iterator[Finding]:
+def _by_rdma(log: Log) -> str:
+    """'UCX_TLS=rc,cuda_copy', where it names a transport of adapters; ''."""
+    value = log.settings.get("UCX_TLS", "")
+    named = any(name.partition("_")[0] in RDMA for name in value.split(","))
+    return f"UCX_TLS={value}" if named else ""
+
+
+def _far_below(curves: list[Explained], found: list[Finding], by_rdma: str) -> Iterator[Finding]:
     """Of each test without a finding of its own, the first figure that is far below the others' range, or the
     wire's rate."""
     blamed = {(one.curve.tool, one.curve.name) for one in found if one.curve and one.severity >= 2}
@@ -117,9 +128,10 @@ def _far_below(curves: list[Explained], found: list[Finding]) -> Iterator[Findin
             blamed.add(test)
             advice = "below-others-copy" if one.curve.operation == "copy" else ""
             yield told("below-others", 2, reference.words, advice, curve=one.curve)
-        elif seen := _far_below_wire(one):
+        elif seen := _far_below_wire(one) or (_below_adapters(one, by_rdma) if by_rdma else ""):
             blamed.add(test)
-            yield told("below-wire", 2, seen, curve=one.curve)
+            advice = "below-wire-gpu" if "D" in one.curve.memory else ""
+            yield told("below-wire", 2, seen, advice, curve=one.curve)
 
 
 def _far_below_wire(one: Explained) -> str:
@@ -134,6 +146,21 @@ def _far_below_wire(one: Explained) -> str:
     ways = " both ways" if curve.direction == "both" else ""
     share = f"{100 * rate / one.limit:.0f} % of what {wire.name} carries{ways}"
     return f"{format_rate(rate)} GB/s at {format_size(size)} are {share} ({format_rate(one.limit)} GB/s)"
+
+
+def _below_adapters(one: Explained, by_rdma: str) -> str:
+    """'0.33 GB/s at 256 KiB are less than any adapter carries, and UCX_TLS=rc names one'; ''."""
+    curve = one.curve
+    rates = [
+        (point.bytes, rate)
+        for at, point in enumerate(curve.points)
+        if (rate := rate_of(curve, at)) and point.bytes >= FILLING and not is_wrong(point)
+    ]
+    if one.wire or curve.operation != "bandwidth" or not rates or max(rates)[1] >= SLOWEST_ADAPTER:
+        return ""
+    size, rate = max(rates)
+    than = f"less than any adapter carries ({format_rate(SLOWEST_ADAPTER)} GB/s)"
+    return f"{format_rate(rate)} GB/s at {format_size(size)} are {than}, and {by_rdma} names their transport"
 
 
 def _like_ethernet(rated: list[Explained]) -> str:

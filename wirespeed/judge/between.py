@@ -10,7 +10,7 @@ from operator import attrgetter, itemgetter
 from wirespeed.judge.given import Curve, Finding, finding
 from wirespeed.judge.moments import PEAK, are_near, bits, near_sizes, rate_of
 from wirespeed.judge.series import Series, is_wrong, on_gpu, series_of, times, usable
-from wirespeed.units import counted, format_rate, format_size
+from wirespeed.units import counted, format_rate, format_seconds, format_size
 
 Rated = Sequence[tuple[Curve, float]]
 """Curves with their largest sizes' rates, without copies inside a device."""
@@ -20,8 +20,8 @@ SLOWER = 1.1
 """Ratio of a rate that should be lower to one that should be higher."""
 BOTH_WAYS = 0.8
 """Rate of both ways over that of one way, at most: less means that they hinder each other."""
-LONG = 64 << 10
-"""Bytes from which a rate is that of wires, not of calls."""
+LONG, SHORT = 64 << 10, 1024
+"""Bytes from which a rate is that of wires, not of calls, and up to which a time is."""
 DIFFER = 1.5
 """Ratio of two tables of one test, or of host memory's rate to GPU memory's, that is no matter of chance."""
 LAUNCHES = 3.3
@@ -50,6 +50,7 @@ def between(curves: Sequence[Curve], links: Links | None = None) -> Iterator[Fin
     yield from _odd_pair(rated, links or {})
     yield from _both_ways(rated)
     yield from _same_test(rated)
+    yield from _same_latency(curves)
     yield from _gpu_slower(rated)
     yield from _one_stalls(curves)
     yield from _near_sizes(curves)
@@ -218,6 +219,29 @@ def _same_test(rated: Rated) -> Iterator[Finding]:
                 yield finding("same-test", 2, f"{seen}: more than launches of one test lie apart")
             elif ratio > DIFFER:
                 yield finding("same-test", 1, seen)
+
+
+def _same_latency(curves: Sequence[Curve]) -> Iterator[Finding]:
+    """One ping-pong with several tables whose shortest messages differ by more than launches: to know, as one
+    may be between hosts and one within."""
+    tables: dict[tuple[str, ...], list[dict[int, float]]] = {}
+    for curve in curves:
+        if curve.operation == "pingpong" and len(curve.pair.split()) < 2:
+            key = (curve.tool, curve.name, curve.memory, str(curve.ranks), curve.pair, curve.placement)
+            times_of = {point.bytes: point.seconds for point in curve.points if usable(point.seconds)}
+            tables.setdefault(key, []).append({size: time or 0.0 for size, time in times_of.items()})
+    for (_, name, *_), group in tables.items():
+        size = min(set.intersection(*map(set, group)), default=-1)
+        if len(group) < 2 or not 0 <= size <= SHORT:
+            continue
+        at = [seconds[size] for seconds in group]
+        if max(at) > LAUNCHES * min(at):
+            which, other = (f"table {at.index(time) + 1}" for time in (max(at), min(at)))
+            seen = (
+                f"{name}, {len(group)} tables: {format_size(size)} takes {format_seconds(max(at))} in "
+                f"{which}, {format_seconds(min(at))} in {other}, {times(max(at) / min(at))} times apart"
+            )
+            yield finding("same-test", 1, seen)
 
 
 def _gpu_slower(rated: Rated) -> Iterator[Finding]:
