@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from wirespeed.cli.common import words
 from wirespeed.cli.common.help_all import RARE, help_all
@@ -102,6 +103,17 @@ where = together(
     click.option("--test", type=words.TEST, multiple=True, hidden=True),
 )
 """Options that choose the processors and the MPI."""
+
+
+def goes_with(wanted: str, *names: str) -> None:
+    """Raises WirespeedError if the user has typed one of these options; a variable's value is no word of his.
+
+    `names`: those of their parameters.
+    """
+    context = click.get_current_context()
+    for param in context.command.params:
+        if param.name in names and context.get_parameter_source(param.name) is ParameterSource.COMMANDLINE:
+            raise WirespeedError(f"{param.opts[0]} goes with {wanted}")
 
 
 def within(text: str) -> Decorator:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from wirespeed.cli.common import words
-from wirespeed.cli.common.options import flag, option, plan_of, table_or_json, where, within
+from wirespeed.cli.common.options import flag, goes_with, option, plan_of, table_or_json, where, within
 from wirespeed.cli.common.streams import note, one_of_ranks, print_or_write, warn
 from wirespeed.errors import ExitCode, WirespeedError, gravest
 from wirespeed.job.plan import Plan
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from wirespeed.results.runs import Run
 
 
+OF_MEASURE = ("out", "budget", "device", "mpi", "launcher")
+"""Options that go with --measure."""
 MAX_LAUNCHES = 3
 """Launches of --measure: the second tells nearly always whether the first was a chance."""
 
@@ -75,6 +77,7 @@ def command(
             raise WirespeedError(
                 "--learn FILE goes with -o SITE.toml alone; check against that file afterwards"
             )
+        goes_with("--require", "strict", "everything", "explain", "style", *OF_MEASURE)
         return _learn(learn, output, spread)
     if spread is not None:
         raise WirespeedError("--spread goes with --learn")
@@ -84,6 +87,8 @@ def command(
         raise WirespeedError("-o says where --learn writes to; result files are named with --out")
     if (file is None) != measure:
         raise WirespeedError("give either FILE or --measure")
+    if not measure:
+        goes_with("--measure", *OF_MEASURE)
     from wirespeed.cli.common.reading import read_side
     from wirespeed.report import cannot_tell
     from wirespeed.report.check.evaluate import check, rules

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wirespeed.cli.common import words
-from wirespeed.cli.common.options import debugging, flag, option, table_or_json, within
+from wirespeed.cli.common.options import debugging, flag, goes_with, option, table_or_json, within
 from wirespeed.cli.common.streams import note, one_of_ranks
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.job.plan import Plan
@@ -83,20 +83,13 @@ def command(
             raise WirespeedError(f"--against {against} is read: leave out --measure")
         comparison, interrupted = _measured(sides, spread, least, given)
     else:
-        _refuse(given)
+        goes_with("--measure", *OF_MEASURE)
         comparison = _read(sides, against, spread, least)
     if style == "json":
         click.echo(to_json(comparison), nl=False)
     else:
         print_comparison(make_console(), comparison, everything=everything)
     return ExitCode.INTERRUPTED if interrupted else comparison.code(strict=strict)
-
-
-def _refuse(given: dict[str, Any]) -> None:
-    """Raises WirespeedError for options of what is not measured."""
-    for name in OF_MEASURE:
-        if given[name] is not None and name != "budget":
-            raise WirespeedError(f"--{name.replace('_', '-')} goes with --measure")
 
 
 def _read(sides: tuple[str, ...], against: str | None, spread: float | None, least: float) -> Comparison:
