@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 
+from wirespeed.judge.bounds import WIDE
 from wirespeed.judge.model import Change
 from wirespeed.judge.spreads import REACH
+from wirespeed.statistics.student import bounded_exp
 
 WORSE, BETTER = "worse", "better"
 """More than chance, by what these launches differ by."""
@@ -36,12 +38,25 @@ def verdict(change: Change, is_real: bool, least: float, likely: bool = True) ->
 def excludes(change: Change, least: float = 0.0, *, faster: bool = False) -> bool:
     """Is a slowdown excluded that is more than what launches of this path differ by, and than a tenth?
 
-    `faster`: a speedup.
+    What takes WIDE times as long excludes none. `faster`: a speedup.
     """
-    spread = change.spread if change.seen else change.usual
-    asked = max(math.log1p(max(TO_BE_EXCLUDED, least)), EXCLUDED * spread)
+    if not faster and doubtful(change):
+        return False
+    asked = math.log1p(to_be_excluded(change, least))
     if change.seen:
         low, high = map(math.log, change.interval())
     else:
-        low, high = change.log_ratio - REACH * spread, change.log_ratio + REACH * spread
+        reach = REACH * change.usual
+        low, high = change.log_ratio - reach, change.log_ratio + reach
     return -low <= asked if faster else high <= asked
+
+
+def doubtful(change: Change) -> bool:
+    """Does it take so long that it is no pass, whatever launches differ by?"""
+    return change.ratio > WIDE
+
+
+def to_be_excluded(change: Change, least: float = 0.0) -> float:
+    """The slowdown that must be excluded, as a share of the time."""
+    spread = change.spread if change.seen else change.usual
+    return max(TO_BE_EXCLUDED, least, bounded_exp(EXCLUDED * spread) - 1)

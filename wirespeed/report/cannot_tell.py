@@ -28,7 +28,7 @@ NO_INTERVAL = Reason(
     "one launch per side, without intervals", "measure without --loops, and with --launches 5"
 )
 ONE_LAUNCH = Reason(
-    "one launch per side, and launches of such a path differ by more than is asked",
+    "one launch per side does not exclude a slowdown, for launches of such a path differ by too much",
     "measure both sides with --launches 5",
 )
 FEW_LAUNCHES = Reason("a slowdown is not excluded", "more launches per side tell (--launches)")
@@ -40,6 +40,11 @@ TOO_EARLY = Reason("no repetition came after the first ones (--first)", "watch f
 NOTHING_IN_COMMON = Reason("the two sides have no figure in common", "measure the same paths and sizes")
 NOT_ENDED = Reason("the run did not end", "finish it: --out FILE --resume")
 NOT_MEASURED = Reason("it was asked for, and has neither a figure nor a failure", "measure it again")
+LEFT_OUT = Reason("the time was over (--within)", "measure for longer: --within 5m, or 0 for no bound")
+FITS_NO_MORE = Reason(
+    "the new run was to measure all that fits, and did not try it",
+    "see what it lacks now: wirespeed paths",
+)
 NO_REFERENCE = Reason("the first repetitions have no figure of it", "watch anew: they show what is usual")
 
 

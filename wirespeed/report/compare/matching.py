@@ -10,7 +10,8 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from wirespeed.job.plan import Plan
-from wirespeed.report.cannot_tell import NOT_ENDED, NOT_MEASURED, Reason
+from wirespeed.report.cannot_tell import FITS_NO_MORE, LEFT_OUT, NOT_ENDED, NOT_MEASURED, Reason
+from wirespeed.report.facts.failures import why_left_out
 from wirespeed.results.runs import CONDITIONS, IMPOSSIBLE, Entry, Failure, Run
 
 WHAT = ("pattern", "options", "background", "ranks", "test", "profile")
@@ -97,7 +98,7 @@ def match(old: Sequence[Run], new: Sequence[Run]) -> Matched:
         only_old += [key for left in mine.values() if left.entries]
         only_new += [key for left in theirs.values() if left.entries]
     only_old, only_new = _without(only_old, new_impossible), _without(only_new, old_impossible)
-    lacking = [*_lacking(only_old, new), *_lacking(only_new, old)]
+    lacking = [*_lacking(only_old, new, old), *_lacking(only_new, old)]
     there = {key for key, _ in lacking}
     only_old, only_new = ([key for key in keys if key not in there] for keys in (only_old, only_new))
     return Matched(pairs, only_old, only_new, (old_impossible, new_impossible), lacking)
@@ -109,14 +110,30 @@ def entries(runs: Sequence[Run]) -> dict[Key, list[Entry]]:
     return {key: [entry for figures in of.values() for entry in figures.entries] for key, of in found.items()}
 
 
-def _lacking(keys: Iterable[Key], other: Sequence[Run]) -> Iterator[tuple[Key, Reason]]:
-    """Those of one side's figures that the other one's runs were to measure, and why there are none."""
+def _lacking(
+    keys: Iterable[Key], other: Sequence[Run], like: Sequence[Run] = ()
+) -> Iterator[tuple[Key, Reason]]:
+    """Those of one side's figures that the other one's runs were to measure, and why there are none.
+
+    `like`: runs that the others were to measure the same as, where both name no paths: all that fit.
+    """
     for key in keys:
         asking = [run for run in other if _asked(run, key)]
         if any(run.interrupted or any(f.what == INTERRUPTED for f in run.failures) for run in asking):
             yield key, NOT_ENDED
+        elif any(why_left_out(run, key.path, key.bytes) for run in asking):
+            yield key, LEFT_OUT
         elif any(key.path in run.head.plan.paths for run in asking):
             yield key, NOT_MEASURED
+        elif any(_all_that_fit(run) for run in asking) and any(
+            _all_that_fit(run) and key.path in run.paths for run in like
+        ):
+            tried = any(key.path in {*run.paths, *(f.path for f in run.failures)} for run in asking)
+            yield key, NOT_MEASURED if tried else FITS_NO_MORE
+
+
+def _all_that_fit(run: Run) -> bool:
+    return not run.head.plan.paths and run.head.plan.device == "auto" and not run.foreign
 
 
 def _asked(run: Run, key: Key) -> bool:
@@ -147,10 +164,13 @@ def _figures(runs: Iterable[Run]) -> tuple[dict[Key, dict[str, LaunchFigures]], 
             else:
                 found[key][how].entries.extend(entry.each)
         for failure in run.failures:
+            # What one MPI failed at is no failure of a path that another one measured instead.
+            if failure.what in NO_FAILURE or failure.cause.instead:
+                continue
             # Sizes that it leaves without a figure: one, or all that were asked for.
             sizes = run.head.plan.sizes if failure.whole_path else (failure.bytes or 0,)
             for size in sizes:
-                if failure.what not in NO_FAILURE and not run.has(failure.path, size, failure.launch):
+                if not run.has(failure.path, size, failure.launch):
                     key = Key(run.head.plan.pattern, failure.path, size, what, words)
                     found[key][how].failures.append(failure)
     return found, impossible

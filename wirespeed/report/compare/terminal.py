@@ -8,7 +8,16 @@ from rich.console import Console
 from rich.text import Text
 
 from wirespeed.judge.model import GIVEN, LEARNT, PAIRED, SEEN, STATED
-from wirespeed.judge.verdict import BETTER, LIKELY_BETTER, LIKELY_WORSE, NOT_WORSE, UNSURE, WORSE
+from wirespeed.judge.verdict import (
+    BETTER,
+    LIKELY_BETTER,
+    LIKELY_WORSE,
+    NOT_WORSE,
+    TO_BE_EXCLUDED,
+    UNSURE,
+    WORSE,
+    to_be_excluded,
+)
 from wirespeed.report.cannot_tell import and_why, lines, slowdowns
 from wirespeed.report.compare.comparison import Comparison
 from wirespeed.report.compare.environment import Difference
@@ -68,9 +77,13 @@ def _single_sizes(found: Verdicts, *, everything: bool) -> list[Verdict]:
             return False
         return abs(figure.change.log_ratio - group.change.log_ratio) < APART
 
+    def named(figure: Verdict) -> bool:
+        group = groups.get((figure.key.series, figure.key.bytes))
+        return figure.what not in UNNAMED or bool(figure.reason and group and not group.reason)
+
     if everything:
         return found.figures
-    return [figure for figure in found.figures if figure.what not in UNNAMED and not as_its_group(figure)]
+    return [figure for figure in found.figures if named(figure) and not as_its_group(figure)]
 
 
 def _odd(found: Verdicts) -> list[str]:
@@ -189,8 +202,8 @@ def _alone(comparison: Comparison) -> list[str]:
 KEYS = {
     WORSE: "changed: more than chance, by what these launches differ by",
     LIKELY_WORSE: "likely real: further apart than two launches of such a path lie",
-    NOT_WORSE: "within what launches differ by: neither changed, nor may it be much slower",
-    UNSURE: "too noisy to tell: it may be slower by 10 %, and by three times what launches differ by",
+    NOT_WORSE: "within what launches differ by: equal launches lie as far apart; {excluded}",
+    UNSURE: "too noisy to tell: {bound} is not excluded",
 }
 """A line for each verdict."""
 _SAME_KEY = {BETTER: WORSE, LIKELY_BETTER: LIKELY_WORSE}
@@ -212,12 +225,13 @@ def legend(comparison: Comparison) -> list[str]:
         told.append("another tool's figures have no interval: each is taken as exact within its launch")
     said = {group.what for group in groups}
     said |= {figure.what for figure in comparison.verdicts.figures} - {*UNNAMED}
-    told += [text for what, text in KEYS.items() if what in {_SAME_KEY.get(one, one) for one in said}]
-    smallest = [
-        (group.smallest, f"{group.key.path} at {size_range(group.sizes)}")
-        for group in groups
-        if group.smallest is not None
+    bound, excluded = _excluded(comparison)
+    told += [
+        text.format(bound=bound, excluded=excluded)
+        for what, text in KEYS.items()
+        if what in {_SAME_KEY.get(one, one) for one in said}
     ]
+    smallest = [(group.smallest, _where(group)) for group in groups if group.smallest is not None]
     if smallest:
         told.append(slowdowns("a range of sizes", smallest))
     if comparison.least:
@@ -244,10 +258,34 @@ def legend(comparison: Comparison) -> list[str]:
         )
     if STATED in sources:
         told.append(
-            "stated: what launches of such paths differ by on other machines (--spread, if you know it); the "
-            "range is then how far two launches lie apart"
+            "stated: what launches of such paths differ by on other machines (--spread, if you know it); an "
+            "interval is then how far two launches lie apart"
         )
     return told
+
+
+def _excluded(comparison: Comparison) -> tuple[str, str]:
+    """Words for the slowdown that must be excluded, and for whether it is, of all that is NOT_WORSE."""
+    least = max(TO_BE_EXCLUDED, comparison.least)
+    bound = (
+        f"a slowdown by {figures.percent(least)}, or by three times what launches differ by if that is more,"
+    )
+    same = [group for group in comparison.verdicts.groups if group.what == NOT_WORSE]
+    told = [
+        (to_be_excluded(group.change, least), _where(group))
+        for group in same
+        if group.change and not group.reason
+    ]
+    if not told:
+        return bound, f"{bound} is not excluded"
+    most, where = max(told)
+    which = f" (as {figures.percent(most)} of {where})" if most > least else ""
+    but = "" if len(told) == len(same) else ", but for what 'cannot tell' names"
+    return "such a slowdown", f"{bound.removesuffix(',')}{which}, is excluded{but}"
+
+
+def _where(group: Verdict) -> str:
+    return f"{group.key.path} at {size_range(group.sizes)}"
 
 
 def _ends(counts: Sequence[int]) -> str:

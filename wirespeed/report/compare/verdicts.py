@@ -15,6 +15,7 @@ from wirespeed.judge.verdict import (
     NOT_WORSE,
     UNSURE,
     WORSE,
+    doubtful,
     excludes,
     verdict,
 )
@@ -182,6 +183,8 @@ def verdicts(
             reason = None if change else _why_not(pair)
             if what in UNNAMED and whole.reason:
                 what, reason = whole.what, reason or whole.reason
+            elif what in UNNAMED and change and doubtful(change):
+                reason = ONE_LAUNCH if change.launches == (1, 1) else FEW_LAUNCHES
             figures.append(_of_figure(pair, what, change, reason))
     return Verdicts(
         sorted(figures, key=lambda verdict: verdict.harm), sorted(wholes, key=lambda whole: whole.harm)
