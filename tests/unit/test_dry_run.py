@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from support.fake_facts import MPI
@@ -78,3 +79,30 @@ def test_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["pingpong", "--paths", "nccl", "--dry-run"]) == ExitCode.UNAVAILABLE
     assert "nccl: no GPU" in capsys.readouterr().err
+
+
+def test_it_refuses_what_the_command_would(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Protects whoever tries a long command first: it would have ended at once."""
+    (tmp_path / "there.jsonl").write_text("{}\n")
+    words = ["pingpong", "--sizes", "8", "--dry-run", "--out", str(tmp_path / "there.jsonl")]
+    assert main(words) == ExitCode.CANNOT_WRITE
+    assert "there.jsonl exists: name another file" in capsys.readouterr().err
+    assert main([*words, "--resume"]) == ExitCode.OK
+    assert "there.jsonl has is not measured again" in capsys.readouterr().out
+    assert main(["pingpong", "--within", "1s", "--dry-run"]) == ExitCode.USAGE
+    assert "--within 1s: starting ranks" in capsys.readouterr().err
+
+
+def test_a_soak_times_no_figure(capsys: pytest.CaptureFixture[str]) -> None:
+    said = printed(capsys, "pingpong", "--soak", "5", "--sizes", "8")
+    assert "  each size: every message is checked, for 5s" in said.splitlines()
+    assert "each figure" not in said
+
+
+def test_each_value_of_a_list_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """Protects whoever names several: none of them goes without a word."""
+    assert main(["groups", "--ranks", "4", "--group", "1,2,4", "--dry-run"]) == ExitCode.OK
+    said = capsys.readouterr()
+    heads = [line.partition(":")[0] for line in said.out.splitlines() if line.startswith("groups")]
+    assert heads == ["groups", "groups, group 2"]
+    assert said.err.strip() == "left out: 4 ranks in groups of 4 are one group: it takes two or more"

@@ -28,7 +28,7 @@ from wirespeed.cli.common.options import (
     unlisted,
     where,
 )
-from wirespeed.cli.common.streams import one_of_ranks
+from wirespeed.cli.common.streams import note, one_of_ranks
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.host.process import host_name
 from wirespeed.job.plan import Plan
@@ -204,10 +204,15 @@ def plans(pattern: Pattern, given: dict[str, Any]) -> list[Plan]:
         for key, values in own.items()
     ]
     found = list(product(worlds, product(*lists)))
-    possible = [
-        (ranks, own) for ranks, own in found if not ranks or not pattern.at(Shape(ranks, dict(own))).refuse()
-    ]
+    refused = {
+        (ranks, own): why
+        for ranks, own in found
+        if ranks and (why := pattern.at(Shape(ranks, dict(own))).refuse())
+    }
+    possible = [one for one in found if one not in refused]
     # If none is possible, what is wrong with the first one is said.
+    for why in refused.values() if possible else ():
+        note(f"left out: {why}")
     return [plan_of(common, ranks, pattern=pattern.name, options=own) for ranks, own in possible or found[:1]]
 
 

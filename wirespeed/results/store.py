@@ -99,7 +99,7 @@ class Store:
                 self._go_on()
         except (OSError, ValueError) as error:
             self._drop()
-            raise cannot(_refusal(self.path, error)) from None
+            raise cannot(refusal(self.path, error)) from None
         except BaseException:
             self._drop()
             raise
@@ -320,7 +320,7 @@ class Store:
 _CREATE = os.O_CREAT | os.O_EXCL
 
 
-def _refusal(path: Path, error: Exception) -> str:
+def refusal(path: Path, error: Exception) -> str:
     """Why a file cannot be opened, and what to do."""
     name = shown(path)
     with contextlib.suppress(OSError, ValueError):

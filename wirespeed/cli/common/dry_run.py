@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wirespeed.errors import ExitCode, WirespeedError
@@ -17,9 +18,14 @@ if TYPE_CHECKING:
 
 
 def print_orders(plans: Sequence[Plan], *, as_json: bool) -> ExitCode:
-    """One for each plan. Raises WirespeedError where none of them can be measured."""
+    """One for each plan. Raises WirespeedError where none of them can be measured, nor written."""
+    from wirespeed.cli.common.measuring import bound_of
     from wirespeed.frontend.order import resolve
+    from wirespeed.results.store import refusal
 
+    if (out := plans[0].out) and not plans[0].resume and Path(out).exists():
+        raise WirespeedError(refusal(Path(out), FileExistsError()), ExitCode.CANNOT_WRITE)
+    bound_of(plans[0])
     found: list[dict[str, Any]] = []
     refusals: list[WirespeedError] = []
     for plan in plans:
@@ -46,6 +52,7 @@ def _facts(order: Order) -> dict[str, Any]:
     return {
         "pattern": plan.pattern,
         "options": dict(plan.options),
+        "chosen": _chosen(plan),
         "ranks": plan.ranks,
         "device": found.kind,
         "hosts": list(plan.hosts),
@@ -58,9 +65,23 @@ def _facts(order: Order) -> dict[str, Any]:
         "precision": plan.stopping.precision,
         "max_time_s": plan.stopping.max_time,
         "loops": plan.stopping.loops,
+        "soak_s": plan.soak,
+        "resumes": plan.out if plan.resume and plan.out and Path(plan.out).exists() else None,
         "within_s": plan.budget,
         "orders": {path.name: _by_hand(order, path) for path in order.paths if path.name not in lacking},
     }
+
+
+def _chosen(plan: Plan) -> list[str]:
+    """'group 2', 'both ways': options that differ from the defaults."""
+    from wirespeed.patterns import find_pattern
+
+    usual = {option.key: (option.default, option.word) for option in find_pattern(plan.pattern).options}
+    changed = [(name, value) for name, value in plan.options if value not in (None, usual[name][0])]
+    return [
+        name.replace("_", " ") + ("" if value is True else f" {usual[name][1](value)}")
+        for name, value in changed
+    ]
 
 
 def _by_hand(order: Order, path: TransferPath) -> dict[str, Any]:
@@ -83,7 +104,8 @@ def _lines(order: dict[str, Any]) -> Iterator[str]:
     where = f" on {','.join(order['hosts'])}" if order["hosts"] else ""
     times = f", {order['launches']} launches" if order["launches"] > 1 else ""
     device = {"host": "host memory"}.get(order["device"], f"{order['device']} devices")
-    yield f"{order['pattern']}: {ranks}{where} with {device}, {order['mpi']} by {order['launcher']}{times}"
+    what = ", ".join([order["pattern"], *order["chosen"]])
+    yield f"{what}: {ranks}{where} with {device}, {order['mpi']} by {order['launcher']}{times}"
     same = grouped((tuple(sizes), path) for path, sizes in order["paths"].items())
     for sizes, paths in same.items():
         yield f"  measured: {', '.join(paths)}: {counted(len(sizes), 'size')}, {size_range(sizes)}"
@@ -91,7 +113,11 @@ def _lines(order: dict[str, Any]) -> Iterator[str]:
         yield f"  not measured: {', '.join(paths)}: {why}"
     if order["left_out"]:
         yield f"  {order['left_out']}"
-    if order["loops"]:
+    if order["resumes"]:
+        yield f"  of these, what {order['resumes']} has is not measured again"
+    if order["soak_s"]:
+        yield f"  each size: every message is checked, for {time_word(order['soak_s'])}"
+    elif order["loops"]:
         yield f"  each figure: {order['loops']:,} iterations"
     else:
         share, seconds = 100 * order["precision"], order["max_time_s"]
