@@ -18,36 +18,55 @@ pytestmark = pytest.mark.slow(after=1)
 PATHS = {
     "cpu": "host,host-datatype,host-packed,host-shared,host-tcp,rma-host",
     "emulated": "host-datatype,host-packed,staged,staged-pinned,staged-pipelined,"
-    "ipc-write,ipc-read,ipc-kernel,gpu",
+    "ipc-write,ipc-write-batch,ipc-gather,ipc-read,ipc-kernel,gpu",
+    "offload": "h2d-pinned,h2d-batch,h2d-kernel,d2h-pinned,d2h-batch,d2h-kernel,h2d-pageable,d2d,h2h",
 }
+"""By device; of the pattern offload, between an emulated GPU and its host."""
 FIXED = ("--loops", "2", "--warmup", "0", "--no-evidence")
+ODD = ("--count", "7", "--block", "1,13,4097", "--test", "offset=1")
+MANY = ("--count", "70", "--block", "1,13,4097,70000", "--test", "offset=1")
+LAYERS = ("--layout", "strided", "--kv", "qwen2.5-7b:tp=4:page=1", "--layers")
 
 
 def measured(device: str, mpi: InstalledMpi, out: Path, *words: str) -> Done:
     paths = () if "--paths" in words else ("--paths", PATHS[device])
+    pattern, device = ("offload", "emulated") if device == "offload" else ("blocks", device)
     where = ("--device", device, "--mpi", str(mpi.mpiexec), *paths)
-    return wirespeed("blocks", *where, *FIXED, *words, out=out)
+    return wirespeed(pattern, *where, *FIXED, *words, out=out)
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)
-@pytest.mark.parametrize("device", ["emulated", slow_case("cpu")])
-def test_every_block_arrives_in_its_place(device: str, mpi: InstalledMpi, tmp_path: Path) -> None:
-    """Protects odd sizes at odd places on every path, also lists of one block."""
-    done = measured(
-        device, mpi, tmp_path / "r", "--count", "7", "--block", "1,13,4097", "--test", "offset=1"
-    ).ok()
-    sizes = (1, 13, 4097)
-    assert [(one["path"], one["bytes"]) for one in done.entries] == [
-        (path, size) for path in PATHS[device].split(",") for size in sizes
-    ]
+@pytest.mark.parametrize(
+    ("mpi", "device", "words"),
+    [
+        ("openmpi", "emulated", ODD),
+        *(("mpich", device, ODD) for device in ("emulated", "cpu")),
+        ("openmpi", "cpu", ODD),
+        *(
+            ("openmpi", device, words)
+            for device in ("emulated", "offload")
+            for words in (MANY, (*MANY, "--multiprocessors", "2"), LAYERS)
+        ),
+    ],
+    indirect=["mpi"],
+)
+def test_every_block_arrives_in_its_place(
+    mpi: InstalledMpi, device: str, words: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Protects odd sizes at odd places on every path, pieces of long blocks, and several lists."""
+    done = measured(device, mpi, tmp_path / "r", *words).ok()
+    assert done.of("run")[0]["plan"]["ranks"] == 2, "one for each GPU"
+    count, sizes = (0, []) if words == LAYERS else (int(words[1]), [*map(int, words[3].split(","))])
+    places = [(one["path"], one["bytes"]) for one in done.entries]
+    paths = PATHS[device].split(",")
+    assert places == [(path, size) for path in paths for size in sizes or [done.entries[0]["bytes"]]]
     for entry in done.entries:
-        count, checked = 7, entry["checked"]
-        assert entry["bandwidth_bytes"] == count * entry["bytes"]
+        checked = entry["checked"]
+        assert not count or entry["bandwidth_bytes"] == count * entry["bytes"]
         assert entry["baseline"]["name"] == "contiguous" and entry["baseline"]["seconds"]["median"] > 0
         # Rank 0 checks what comes back: as lists, and as one message.
         iterations = checked["iterations"] + checked["batches"]
         assert checked["batches"] == checked["of_batches"] == 2
-        assert checked["bytes"] == iterations * count * entry["bytes"]
+        assert checked["bytes"] == iterations * entry["bandwidth_bytes"] or device == "offload"
 
 
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
@@ -56,7 +75,7 @@ def test_every_block_arrives_in_its_place(device: str, mpi: InstalledMpi, tmp_pa
     [
         ("--count", "1", "--block", "4097", "--layout", "contiguous"),
         ("--count", "0", "--block", "8"),
-        ("--count", "3", "--layout", "strided", "--kv", "qwen2.5-7b:tp=4:page=1", "--layers"),
+        ("--count", "3", *LAYERS),
     ],
     ids=["one", "none", "layers"],
 )
@@ -99,7 +118,7 @@ EIGHT = {"WIRESPEED_EMULATED": "count=8"}
 
 def to_seven(mpi: InstalledMpi, out: Path, *words: str) -> Done:
     """Rank 0's lists to seven ranks at once, each with a GPU of its own."""
-    paths = f"host,{PATHS['emulated']},ipc-write-batch,ipc-gather"
+    paths = f"host,{PATHS['emulated']}"
     where = ("--ranks", "8", "--device", "emulated", "--mpi", str(mpi.mpiexec), "--paths", paths)
     return wirespeed("blocks", *where, *FIXED, "--oversubscribe", *words, out=out, environment=EIGHT)
 
@@ -134,19 +153,33 @@ def test_faults_of_one_of_seven_are_found(fault: str, mpi: InstalledMpi, tmp_pat
 
 
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
-def test_planted_faults_are_found(mpi: InstalledMpi, tmp_path: Path) -> None:
+@pytest.mark.parametrize("device", ["emulated", "offload"])
+def test_planted_faults_are_found(device: str, mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the check: a block in the place of another, a byte between blocks, a byte that is lost."""
     faults = {
         "misplaced-block": "byte 0 of 13 of block (0|6) of 7 differs",
         "stray-byte": "outside of all 7 blocks, was changed",
         "drop-byte": "byte 12 of 13 of block [0-6] of 7 differs",
     }
+    paths = PATHS[device] if device == "offload" else f"host,{PATHS[device]}"
     for fault, said in faults.items():
-        words = ("--count", "7", "--block", "13", "--test", f"fault={fault}", "--paths")
-        done = measured("emulated", mpi, tmp_path / fault, *words, f"host,{PATHS['emulated']}")
+        words = ("--count", "7", "--block", "13", "--test", f"fault={fault}", "--paths", paths)
+        done = measured(device, mpi, tmp_path / fault, *words)
         assert done.code == 1 and not done.entries
-        assert len(done.failures) == 10 and {failure["what"] for failure in done.failures} == {"mismatch"}
+        assert {failure["what"] for failure in done.failures} == {"mismatch"}
+        assert sorted(failure["path"] for failure in done.failures) == sorted(paths.split(","))
         assert all(re.search(said, failure["text"]) for failure in done.failures), done.failures
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+def test_a_list_that_changed_is_measured_again(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects --resume from the figures of other places."""
+    file, out = tmp_path / "mine.txt", tmp_path / "r.jsonl"
+    for text, count in (("0 0\n4K 8K\n", 1), ("4K 8K # last\n0 0\n", 2), ("4K 8K\n0 0\n", 2)):
+        file.write_text(text)
+        done = measured("cpu", mpi, out, "--list", str(file), "--paths", "host", "--resume")
+        assert done.code == 0 and len(done.entries) == count, done.err
 
 
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)

@@ -58,16 +58,28 @@ def nested(lines: list[str]) -> list[str]:
     return names
 
 
+def read_trace(file: Path) -> dict[str, Any]:
+    """As a browser does, whose JSON has no NaN and no infinity: Perfetto and Chrome read it in one."""
+
+    def refused(word: str) -> None:
+        raise AssertionError(f"no JSON: {word}")
+
+    trace: dict[str, Any] = json.loads(file.read_text(), parse_constant=refused)
+    return trace
+
+
 def in_timeline(file: Path, rank: int) -> list[str]:
-    """The same, of a rank in a timeline."""
-    trace = json.loads(file.read_text())
+    """The same, of a rank in a timeline. No range outlasts the one around it."""
+    trace = read_trace(file)
     ranges = [one for one in trace["traceEvents"] if one["ph"] == "X" and one["tid"] == 2 + rank]
     ends: list[tuple[float, str]] = []
     names = []
     for one in sorted(ranges, key=lambda one: (one["ts"], -one["dur"])):
+        end = one["ts"] + one["dur"]
         while ends and ends[-1][0] <= one["ts"]:
             ends.pop()
-        ends.append((one["ts"] + one["dur"], one["name"]))
+        assert one["ts"] >= 0 and one["dur"] >= 0 and (not ends or end <= ends[-1][0] + 0.001)
+        ends.append((end, one["name"]))
         names.append("/".join(name for _, name in ends))
     return names
 

@@ -28,17 +28,21 @@ def wrong(ranks: Ranks, rank: int) -> list[int]:
     return found
 
 
-CUTS = [(1, 1), (2, 1), (2, 2), (3, 3), (4, 1), (4, 2), (4, 4), (6, 2)]
+CUTS = [
+    *((*cut, "36x24") for cut in ((1, 1), (2, 1), (2, 2), (3, 3), (4, 1), (4, 2), (4, 4), (6, 2))),
+    # Rows of several tiles, the last of 2 sites; wide edges; blocks as thin as a halo.
+    *((2, 1, "514x14"), (2, 2, "260x7"), (4, 2, "6x10")),
+]
 
 
 @pytest.mark.parametrize("case", ["shear-wave", "rayleigh-taylor"])
-@pytest.mark.parametrize(("ranks", "columns"), CUTS)
+@pytest.mark.parametrize(("ranks", "columns", "size"), CUTS)
 def test_every_bit_is_the_reference_s(
-    device: tuple[Core, Any, str], ranks: int, columns: int, case: str
+    device: tuple[Core, Any, str], ranks: int, columns: int, size: str, case: str
 ) -> None:
     """Protects both phases of the exchange, corners, walls, and the reference itself."""
     for overlap, gated in (("yes", False), ("no", False), ("yes", columns == 1), ("no", columns == 1)):
-        options: dict[str, Any] = {"size": "36x24", "columns": columns, "case": case, "overlap": overlap}
+        options: dict[str, Any] = {"size": size, "columns": columns, "case": case, "overlap": overlap}
         with ranks_of(*device, PATTERN, ranks, **options) as job:
             job.start(3)
             job.iterate(1, gated)

@@ -112,18 +112,36 @@ def test_ranks_without_cores_are_told(tmp_path: Path) -> None:
     assert told in first.err
 
 
-@pytest.mark.parametrize("paths", ["host-shared,host-tcp", "ipc-write"])
-def test_samples_start_at_one_moment(paths: str, tmp_path: Path) -> None:
-    """Protects short figures from the order in which ranks leave a barrier over sockets."""
-    out = tmp_path / "r.jsonl"
-    words = ("halo", "--sizes", "8,64K", "--paths", paths, "--max-time", "0.02")
-    device = "emulated" if "ipc" in paths else "cpu"
-    first, *_ = ran(3, *words, "--device", device, out=out)
+LATE_S = 1.0
+
+
+@pytest.mark.parametrize(
+    ("paths", "cpus", "words", "by"),
+    [
+        ("host-shared,host-tcp", None, "", "agreed time"),
+        ("ipc-write", None, "", "agreed time"),
+        ("host-tcp", 1, "--loops 5 --test late=1", "agreed time"),
+        ("host-tcp", None, "--loops 5 --test late=1 --test start=barrier", "dissemination"),
+    ],
+)
+def test_samples_start_at_one_moment(
+    paths: str, cpus: int | None, words: str, by: str, tmp_path: Path
+) -> None:
+    """Protects short figures from the order in which ranks leave a barrier, and from the wait for the last.
+
+    On a crowded CPU, too.
+    """
+    out, device = tmp_path / "r.jsonl", "emulated" if "ipc" in paths else "cpu"
+    common = ("halo", "--sizes", "8,64K", "--paths", paths, "--max-time", "0.02", "--device", device)
+    with on_cpus(sorted(os.sched_getaffinity(0))[:cpus]):
+        processes = started(3, *common, *words.split(), out=out)
+    first, *_ = ended(processes, out)
     assert first.code == 0 and len(first.entries) == 2 * len(paths.split(",")), first.err
     for entry in first.entries:
-        assert entry["start"]["by"] == "agreed time" and entry["start"]["why"] is None
+        assert entry["start"]["by"] == by and entry["start"]["why"] is None
         assert entry["start"]["samples"] >= entry["samples"]
-        assert 0 < entry["start"]["skew_s"] <= entry["start"]["skew_max_s"]
+        assert 0 < entry["start"]["skew_s"] <= entry["start"]["skew_max_s"] < LATE_S / 2
+        assert 0 < entry["samples"] * entry["seconds"]["mean"] < LATE_S / 2 or not words
 
 
 def test_a_path_that_needs_mpi_is_one_line(tmp_path: Path) -> None:
