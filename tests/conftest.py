@@ -31,21 +31,8 @@ ROOT = Path(__file__).parents[1]
 
 # A test must not inherit a launcher's variables (it would take itself for a rank) nor a terminal's.
 _UNWANTED = (
-    *(
-        "FLUX_",
-        "HYDRA_",
-        "I_MPI_",
-        "JSM_",
-        "MASTER_ADDR",
-        "MPI4PY_",
-        "MPICH_",
-        "MPIR_",
-        "MPI_LOCAL",
-        "MV2_",
-        "OMPI_",
-        "OPAL_",
-    ),
-    *("PALS_", "PMIX_", "PMI_", "PRTE_", "SLURM_", "WIRESPEED_"),
+    *("FLUX_", "HYDRA_", "I_MPI_", "JSM_", "MASTER_ADDR", "MPI4PY_", "MPICH_", "MPIR_", "MPI_LOCAL", "MV2_"),
+    *("OMPI_", "OPAL_", "PALS_", "PMIX_", "PMI_", "PRTE_", "SLURM_", "WIRESPEED_"),
     *("COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "PYTHONPATH", "TERM"),
 )
 _LOCK = "WIRESPEED_TEST_LOCK"
@@ -195,10 +182,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     skipped = {report.nodeid for report in terminalreporter.stats.get("skipped", ())} - ran
     none: dict[str, int] = {}
     unselected = config.stash.get(_LEFT_OUT, none)
-    left_out = {
-        **unselected,
-        "skipped, for the reasons above": len(skipped),
-    }
+    left_out = {**unselected, "skipped, for the reasons above": len(skipped)}
     told = [f"{count:,} {why}" for why, count in left_out.items() if count]
     there = len(ran) + sum(left_out.values())
     if not config.option.collectonly:

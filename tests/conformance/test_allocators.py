@@ -48,10 +48,7 @@ def right(done: Done) -> None:
 IN_SHORT = ("pingpong", "ring", "copy", "jacobi")
 
 
-@pytest.mark.parametrize(
-    "pattern",
-    [name if name in IN_SHORT else slow_case(name) for name in PATTERNS],
-)
+@pytest.mark.parametrize("pattern", [name if name in IN_SHORT else slow_case(name) for name in PATTERNS])
 def test_every_pattern_on_a_pool(pattern: str, measure: Measure) -> None:
     """Protects patterns and programs from memory whose owner they would take for the driver."""
     paths = () if pattern == "copy" else ("--paths", "staged")

@@ -85,9 +85,7 @@ def _oshmem(builds: Path, session_builds: Path) -> Subject:
     if not (mpi.library.parent / "liboshmem.so.40").exists():
         pytest.skip("Debian's Open MPI without liboshmem.so.40")
     return Subject(
-        *(("oshmem",), mpi),
-        details={"ready_notice": False},
-        irregular=("oshmem", "pageable", "host", ""),
+        *(("oshmem",), mpi), details={"ready_notice": False}, irregular=("oshmem", "pageable", "host", "")
     )
 
 
@@ -265,10 +263,7 @@ def test_mpi_afterwards_in_the_same_process(subject: Subject, tmp_path: Path) ->
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "why"),
-    [
-        ("openmpi", "this Open MPI was built without OpenSHMEM"),
-        ("mpich", "the ranks run under another MPI"),
-    ],
+    [("openmpi", "this Open MPI was built without OpenSHMEM"), ("mpich", "the ranks run under another MPI")],
 )
 def test_where_there_is_no_openshmem(name: str, why: str, measure: Measure) -> None:
     """Protects the one line that says why, without loading another MPI's library into the process."""

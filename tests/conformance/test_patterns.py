@@ -226,6 +226,4 @@ def test_a_file_is_all_that_a_new_pattern_takes(tmp_path: Path) -> None:
     assert "shift: until the slowest rank has its message" in table
     assert "shift on " in said("wirespeed.cli", "show", "r.jsonl")
     tests = Path(__file__).parents[1] / "unit" / "test_patterns.py"
-    assert " passed" in said(
-        *("pytest", "-q", tests, "-k", "shift", "--rootdir", tests.parents[2]),
-    )
+    assert " passed" in said(*("pytest", "-q", tests, "-k", "shift", "--rootdir", tests.parents[2]))

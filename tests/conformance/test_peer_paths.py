@@ -92,12 +92,7 @@ def test_every_byte_arrives(mpi: InstalledMpi, pingpong: Pingpong) -> None:
     # Packets of 8 bytes do not carry what the ring has no room for.
     assert found["gpu"][-1]["details"]["protocol"] != "LL"
     step = done.of("step")[-1]
-    assert step["details"] == {
-        **step["details"],
-        "packet_bytes": 8,
-        "tma": True,
-        "most_blocks": 2,
-    }
+    assert step["details"] == {**step["details"], "packet_bytes": 8, "tma": True, "most_blocks": 2}
     assert step["details"]["clock_ns"] >= 1
 
 

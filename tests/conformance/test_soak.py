@@ -101,8 +101,7 @@ def test_gpu_is_soaked_by_the_protocol_of_its_figures(protocol: str, size: str, 
 
 
 @pytest.mark.parametrize(
-    ("size", "uncovered"),
-    [("8", {}), ("64K", {"copied by": "kernel that waits for the host's word"})],
+    ("size", "uncovered"), [("8", {}), ("64K", {"copied by": "kernel that waits for the host's word"})]
 )
 def test_ipc_write_keeps_its_mover(size: str, uncovered: dict[str, str], tmp_path: Path) -> None:
     """Protects what a soak says of `ipc-write`, and names the mover that none covers."""

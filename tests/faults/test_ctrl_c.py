@@ -54,16 +54,8 @@ PLACES = (
 @pytest.mark.parametrize("place", PLACES)
 def test_wherever_it_comes(place: str, tmp_path: Path) -> None:
     """Protects from a lost Ctrl-C, from one that hangs the command, and from 'pop from empty list'."""
-    command = [
-        sys.executable,
-        "-c",
-        STRIKE.replace("{place}", place),
-        *RUN,
-        "--max-time",
-        "0.02",
-        "--out",
-        str(tmp_path / "r.jsonl"),
-    ]
+    words = (*RUN, "--max-time", "0.02", "--out", str(tmp_path / "r.jsonl"))
+    command = [sys.executable, "-c", STRIKE.replace("{place}", place), *words]
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(tmp_path)  # where no source tree is

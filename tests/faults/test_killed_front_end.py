@@ -121,16 +121,8 @@ def _runs_with(variable: str) -> bool:
 def test_a_front_end_killed_before_its_ranks_run_is_swept(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects TMPDIR from the launcher's folder, which no rank has listed yet."""
     with tempfile.TemporaryDirectory(prefix="ws", dir="/tmp") as folder:
-        command = [
-            sys.executable,
-            "-m",
-            "wirespeed",
-            "pingpong",
-            "--mpi",
-            str(mpi.mpiexec),
-            "--paths",
-            "host",
-        ]
+        words = ("pingpong", "--mpi", str(mpi.mpiexec), "--paths", "host")
+        command = [sys.executable, "-m", "wirespeed", *words]
         variables = {**os.environ, "TMPDIR": folder}
         before = {*own_folder("").iterdir()} if own_folder("").exists() else set()
         process = subprocess.Popen(command, env=variables, cwd=tmp_path, stderr=subprocess.DEVNULL)

@@ -21,9 +21,7 @@ pytestmark = pytest.mark.slow(after=1)
 
 
 @pytest.mark.parametrize(
-    "act",
-    [Path.unlink, slow_case(lambda file: os.truncate(file, 0))],
-    ids=["removed", "emptied"],
+    "act", [Path.unlink, slow_case(lambda file: os.truncate(file, 0))], ids=["removed", "emptied"]
 )
 @pytest.mark.parametrize("launched", [False, True])
 def test_a_run_whose_file_is_lost(

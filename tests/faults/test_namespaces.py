@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import socket
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from support.command import PATIENCE, Done, captured, read
+from ranks.test_without_mpi import ended, started
+from support.command import PATIENCE, captured
 from support.mpis import InstalledMpi
 from support.selection import slow_case
 from support.tools import why_no_mount
@@ -35,39 +34,11 @@ def test_a_rank_in_a_namespace_of_its_own(
     """Protects users of containers, who were told that no MPI had joined their ranks."""
     if why := why_no_mount():
         pytest.skip(why)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
     out = tmp_path / "r.jsonl"
-    words = (
-        "pingpong",
-        "--paths",
-        "host-tcp,host-shared",
-        "--sizes",
-        "8",
-        "--loops",
-        "50",
-        "--device",
-        "cpu",
-    )
-    variables = {
-        "WORLD_SIZE": "2",
-        "LOCAL_WORLD_SIZE": "2",
-        "MASTER_ADDR": "127.0.0.1",
-        "WIRESPEED_PORT": str(port),
-    }
-    ranks = [
-        subprocess.Popen(
-            [*(before if rank else ()), sys.executable, "-I", "-m", "wirespeed", *words, "--out", str(out)],
-            env={**os.environ, **variables, "RANK": str(rank), "LOCAL_RANK": str(rank)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(2)
-    ]
-    told = [rank.communicate(timeout=PATIENCE) for rank in ranks]
-    done = Done(ranks[0].returncode, *told[0], read(out))
-    assert done.entries, told
+    words = ("pingpong", "--paths", "host-tcp,host-shared", "--sizes", "8", "--loops", "50")
+    ranks = started(2, *words, "--device", "cpu", out=out, before=before, MASTER_ADDR="127.0.0.1")
+    done, other = ended(ranks, out)
+    assert done.entries, (done, other)
     step = done.of("step")[0]["ranks"]
     assert [rank["apart"] for rank in step] == [[], [apart]]
     # A user namespace below may not be looked into, nor may its processes look out.

@@ -46,17 +46,8 @@ GOOD = {
 }
 """By what --help says of an option: words that it takes."""
 OUTPUTS = (
-    "out.jsonl",
-    "out.html",
-    "out.md",
-    "out.svg",
-    "out.toml",
-    "results.jsonl",
-    "folder",
-    "none/a",
-    "/dev/full",
-    "a b",
-    "-",
+    *("out.jsonl", "out.html", "out.md", "out.svg", "out.toml", "results.jsonl", "folder"),
+    *("none/a", "/dev/full", "a b", "-"),
 )
 """Where to write to: inside the folder of the case, or where nothing can be written."""
 

@@ -34,13 +34,7 @@ from wirespeed.results.store import Store
 ENCODINGS = ("utf-8", "utf-8", "ascii", "latin-1")
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 _CHANGES = (
-    "os.rename",
-    "os.remove",
-    "os.mkdir",
-    "os.rmdir",
-    "os.link",
-    "os.symlink",
-    "os.truncate",
+    *("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate"),
     "shutil.rmtree",
 )
 _STARTS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fork", "os.forkpty", "os.spawn")

@@ -30,15 +30,8 @@ HERE = Path(__file__).parent
 SUPPORT = HERE.parent / "support"
 DEVICE = os.environ.get("GPU_TESTS_DEVICE", "cuda")
 ORDER = (
-    "kernels",
-    "one_gpu",
-    "examples",
-    "paths",
-    "sanitizers",
-    "loads",
-    "ranks_per_gpu",
-    "allocators",
-    "health_and_faults",
+    *("kernels", "one_gpu", "examples", "paths", "sanitizers", "loads"),
+    *("ranks_per_gpu", "allocators", "health_and_faults"),
 )
 """Of the files: first what tells most."""
 Ranks = Callable[..., Any]

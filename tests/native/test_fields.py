@@ -12,8 +12,7 @@ ONCE = Fault("fields.h", "    ws_sync();  // the room may be used again\n")
 
 
 @pytest.mark.parametrize(
-    "warps",
-    [pytest.param((), id="no warps", marks=pytest.mark.slow), pytest.param(("-DWARPS",), id="warps")],
+    "warps", [pytest.param((), id="no warps", marks=pytest.mark.slow), pytest.param(("-DWARPS",), id="warps")]
 )
 def test_threads_of_a_block_do_not_race(warps: tuple[str, ...], kernels: Workshop) -> None:
     """Protects sums of 1 to 512 threads, two in a row, and shared memory of all of jacobi's kernels."""

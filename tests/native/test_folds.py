@@ -27,10 +27,7 @@ def test_every_type_and_reduction(sanitizer: tuple[str, ...], kernels: Workshop)
 
 @pytest.mark.parametrize(
     ("check", "fault", "said"),
-    [
-        ("meet", ALONE, "folded too early"),
-        ("shares", OTHERS, "sent before it was folded"),
-    ],
+    [("meet", ALONE, "folded too early"), ("shares", OTHERS, "sent before it was folded")],
     ids=["blocks do not wait", "shares of others"],
 )
 def test_a_block_that_is_early_is_found(check: str, fault: Fault, said: str, kernels: Workshop) -> None:

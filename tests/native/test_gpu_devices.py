@@ -162,11 +162,7 @@ def test_compiled_kernels_are_kept(fake: Any, tmp_path: Path, monkeypatch: pytes
 @pytest.mark.usefixtures("compiles")
 @pytest.mark.parametrize(
     ("fake", "place"),
-    [
-        ("cuda", "/dev/null"),
-        ("cuda", "relative"),
-        slow_case("hip", "/proc"),
-    ],
+    [("cuda", "/dev/null"), ("cuda", "relative"), slow_case("hip", "/proc")],
     indirect=["fake"],
 )
 def test_without_a_place_to_keep_them(fake: Any, place: str) -> None:

@@ -49,10 +49,7 @@ def test_gpus_have_every_kernel_that_the_cpu_has(
 
 # The oldest and the newest, and those of the large machines; nothing but sm_90 and newer has code of its own,
 # and the test above compiles for sm_90 as well.
-@pytest.mark.parametrize(
-    "architecture",
-    [*map(slow_case, ("sm_75", "sm_80", "sm_90", "sm_120"))],
-)
+@pytest.mark.parametrize("architecture", [*map(slow_case, ("sm_75", "sm_80", "sm_90", "sm_120"))])
 def test_nvrtc(nvidia: Core, architecture: str) -> None:
     assert compile_for(nvidia, architecture) > 1000
 
@@ -98,10 +95,7 @@ def test_nvrtc_of_a_gpu_that_it_no_longer_knows(nvidia: Core) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "architecture",
-    ["gfx90a", *map(slow_case, ("gfx906", "gfx942", "gfx1030"))],
-)
+@pytest.mark.parametrize("architecture", ["gfx90a", *map(slow_case, ("gfx906", "gfx942", "gfx1030"))])
 def test_hiprtc(core: Core, architecture: str) -> None:
     try:
         assert compile_for(core, architecture) > 1000

@@ -43,10 +43,7 @@ def compiled(command: list[str], units: dict[str, str], folder: Path, ending: st
     return found
 
 
-@pytest.mark.parametrize(
-    "architecture",
-    ["gfx942", *map(slow_case, ("gfx90a", "gfx950"))],
-)
+@pytest.mark.parametrize("architecture", ["gfx942", *map(slow_case, ("gfx90a", "gfx950"))])
 def test_amd_gpus(
     architecture: str, clang: str, units: dict[str, str], cpu_kernels: dict[str, int], tmp_path: Path
 ) -> None:

@@ -19,14 +19,8 @@ pytestmark = pytest.mark.slow
 SOURCES = {
     "core": ("helpers.cpp",),
     "devices": (
-        "device.cpp",
-        "host/pages.cpp",
-        "gpu/device.cpp",
-        "gpu/shared_allocation.cpp",
-        "cuda/cupti_copies.cpp",
-        "cuda/cuda.cpp",
-        "cuda/mapped_memory.cpp",
-        "hip/hip.cpp",
+        *("device.cpp", "host/pages.cpp", "gpu/device.cpp", "gpu/shared_allocation.cpp"),
+        *("cuda/cupti_copies.cpp", "cuda/cuda.cpp", "cuda/mapped_memory.cpp", "hip/hip.cpp"),
     ),
     "kernels": ("cache.cpp", "compile.cpp", "compile_apart.cpp"),
     "libraries": ("library.cpp", "nvrtc.cpp", "hiprtc.cpp"),

@@ -25,19 +25,11 @@ WAIT_READ = "ws_tma_wait_read<WS_TMA_STAGES - WS_TMA_AHEAD - 1>();"
         (WAIT_READ, "ws_tma_wait_read<WS_TMA_STAGES - WS_TMA_AHEAD + 1>();", "wrong bytes"),
         # A stage is stored from before what is loaded into it is there.
         ("WS_TMA_STAGES & 1;", "WS_TMA_STAGES & 1 ^ 1;", "its bulk copies were in flight when it ended"),
-        (
-            "ws_tma_wait(tma.barriers + 8 * stage, phase);",
-            "",
-            "its bulk copies were in flight when it ended",
-        ),
+        ("ws_tma_wait(tma.barriers + 8 * stage, phase);", "", "its bulk copies were in flight when it ended"),
         ("piece / WS_TMA_STAGES & 1;", "0;", "two bulk copies load in one phase of a barrier"),
         ("tma.pieces = base + mine;", "", "two bulk copies load in one phase of a barrier"),
         # The receiver is told before all is stored.
-        (
-            "ws_tma_wait_written();",
-            "ws_tma_wait_read<0>();",
-            "its bulk copies were in flight when it ended",
-        ),
+        ("ws_tma_wait_written();", "ws_tma_wait_read<0>();", "its bulk copies were in flight when it ended"),
         # What other threads wrote is not seen.
         ("ws_tma_fence();\n        for", "for", "a bulk copy loads without a fence after plain stores"),
     ],

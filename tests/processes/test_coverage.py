@@ -13,18 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from intervals import (
-    FEW,
-    ITERATION_S,
-    MODELS,
-    MOST,
-    covered,
-    fast,
-    held_of_few,
-    sampled,
-    switching,
-    truth_of,
-)
+from intervals import FEW, ITERATION_S, MODELS, MOST, covered, fast, held_of_few, sampled, switching, truth_of
 
 from wirespeed.statistics.samples import COARSE
 from wirespeed.statistics.stopping import Stopping

@@ -56,12 +56,7 @@ def test_the_first_tier_is_a_part_in_the_same_order() -> None:
 def test_each_sanitizer_sees_each_kernel_on_one_gpu() -> None:
     """Protects from kernels that only two GPUs launch under a sanitizer."""
     code, said = pytest_of_gpu_tests(
-        "--co",
-        "-m",
-        "slow or not slow",
-        "-k",
-        "test_sanitizers and test_every_kernel",
-        GPU_TESTS_COUNT="1",
+        "--co", "-m", "slow or not slow", "-k", "test_sanitizers and test_every_kernel", GPU_TESTS_COUNT="1"
     )
     assert code == 0 and "GPU tests: 18 of 18 run on 1 cuda device" in said, said
 

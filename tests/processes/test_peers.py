@@ -151,11 +151,7 @@ def interfaces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("wanted", "addresses"),
-    [
-        (None, ["10.0.0.1", "10.1.0.1", "10.1.0.2", "fd00::1"]),
-        ("eth0", ["10.0.0.1"]),
-        ("eth1", ["10.1.0.1"]),
-    ],
+    [(None, ["10.0.0.1", "10.1.0.1", "10.1.0.2", "fd00::1"]), ("eth0", ["10.0.0.1"]), ("eth1", ["10.1.0.1"])],
 )
 @pytest.mark.usefixtures("interfaces")
 def test_the_addresses_of_a_host(wanted: str | None, addresses: list[str]) -> None:

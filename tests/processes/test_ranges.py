@@ -120,10 +120,7 @@ def test_the_timeline_has_every_rank_on_the_front_end_s_clock() -> None:
     ]
     far = ClockPlace(same=False, ahead=9 * MS, uncertainty=1500)
     step = StepRanges("host", 1, MS, 9 * MS)
-    step.ranks = [
-        told(0, rows, 3),
-        told(1, rows, 4, host="n2", clock=far, shift=MS),
-    ]
+    step.ranks = [told(0, rows, 3), told(1, rows, 4, host="n2", clock=far, shift=MS)]
     found = trace([step, StepRanges("aware", 1, 10 * MS, 11 * MS)])
     ranges = [one for one in found["traceEvents"] if one["ph"] == "X"]
     places = [(one["name"], one["pid"], one["tid"], one["ts"], one["dur"]) for one in ranges]

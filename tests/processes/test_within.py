@@ -25,10 +25,7 @@ class Timer:
         took = time.monotonic() - self.began
         assert f"--within {seconds:g}s" in done.err.splitlines()[-1] or took <= seconds + max(
             1.0, 0.1 * seconds
-        ), (
-            took,
-            done.err,
-        )
+        ), (took, done.err)
 
 
 def left_out(done: Done) -> dict[str, set[int]]:
@@ -77,20 +74,10 @@ def test_no_time_for_a_figure(measure: Measure) -> None:
 def test_a_path_that_hangs(tmp_path: Path) -> None:
     """Protects the time from a rank that goes on no more, which else is waited for as long as it takes."""
     timer, out = Timer(), tmp_path / "r.jsonl"
-    words = (
-        "--paths",
-        "host",
-        "--sizes",
-        "8,64K,4M",
-        "--loops",
-        "3000",
-        "--timeout",
-        "300",
-        "--within",
-        "12s",
-    )
+    words = ("--paths", "host", "--sizes", "8,64K,4M", "--loops", "3000", "--timeout", "300")
     act = strike(out, 1, signal.SIGSTOP)
-    done = disturbed("pingpong", *words, out=out, when=after(1), act=act, environment=BOUNDED)
+    command = ("pingpong", *words, "--within", "12s")
+    done = disturbed(*command, out=out, when=after(1), act=act, environment=BOUNDED)
     timer.held(done, 12)
     if not done.failures:
         pytest.skip("this machine is too busy for a hang to be told from a wait for a CPU")

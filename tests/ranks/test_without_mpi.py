@@ -23,8 +23,10 @@ pytestmark = pytest.mark.slow(after=1)
 QUICK = ("--max-time", "0.02", "--device", "emulated")
 
 
-def started(ranks: int, *words: str, out: Path, **variables: str) -> list[subprocess.Popen[str]]:
-    """What torchrun does: a process a rank, which finds the others by variables."""
+def started(
+    ranks: int, *words: str, out: Path, before: tuple[str, ...] = (), **variables: str
+) -> list[subprocess.Popen[str]]:
+    """As torchrun does: a process a rank, which finds the others by variables. `before`: but for rank 0."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     common = {
@@ -39,7 +41,7 @@ def started(ranks: int, *words: str, out: Path, **variables: str) -> list[subpro
     command = [sys.executable, "-I", "-m", "wirespeed", *words, "--out", str(out)]
     return [
         subprocess.Popen(
-            command,
+            [*(before if rank else ()), *command],
             env={**os.environ, **common, "RANK": str(rank), "LOCAL_RANK": str(rank)},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

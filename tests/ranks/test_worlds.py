@@ -255,11 +255,7 @@ def test_a_rank_imports_little() -> None:
     loaded = set(done.stdout.split())
     assert not loaded & {"numpy", "rich", "click", "jinja2", "psutil", "mpi4py.MPI", "tomllib", "tomli"}
     assert "wirespeed.patterns.pingpong" in loaded
-    assert not loaded & {
-        "wirespeed.patterns.halo",
-        "wirespeed.programs.jacobi",
-        "wirespeed.programs.lbm",
-    }
+    assert not loaded & {"wirespeed.patterns.halo", "wirespeed.programs.jacobi", "wirespeed.programs.lbm"}
     assert WIRESPEED.exists()
 
 

@@ -81,15 +81,6 @@ class Workshop:
 
     @staticmethod
     def _compile(native: Path, flags: tuple[str, ...], *words: str) -> None:
-        command = [
-            compiler() or "g++",
-            "-std=c++20",
-            "-O1",
-            *flags,
-            "-I",
-            str(native),
-            "-I",
-            str(SOLVERS),
-            *words,
-        ]
+        command = [compiler() or "g++", "-std=c++20", "-O1", *flags]
+        command += ["-I", str(native), "-I", str(SOLVERS), *words]
         subprocess.run(command, check=True)

@@ -14,14 +14,8 @@ MARK = "WIRESPEED_TEST_SESSION"
 """Every process started by a test inherits this variable with the session's own value."""
 
 _LAUNCHERS = (
-    "mpiexec",
-    "mpirun",
-    "mpiexec.hydra",
-    "hydra_pmi_proxy",
-    "hydra_bstrap_proxy",
-    "prterun",
-    "prted",
-    "orted",
+    *("mpiexec", "mpirun", "mpiexec.hydra", "hydra_pmi_proxy", "hydra_bstrap_proxy"),
+    *("prterun", "prted", "orted"),
 )
 _COMMANDS = ("/wirespeed/rank", "/wirespeed/cli", "/bin/wirespeed")
 PATIENCE = 60.0

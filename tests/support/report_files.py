@@ -208,12 +208,7 @@ def copies(run: str = "c") -> list[Record]:
         for size in SIZES:
             seconds = 3e-6 + size / rate
             members = [
-                {
-                    "name": f"rank {rank} {how}",
-                    "first": rank,
-                    "ranks": 1,
-                    "seconds": {"median": by * seconds},
-                }
+                {"name": f"rank {rank} {how}", "first": rank, "ranks": 1, "seconds": {"median": by * seconds}}
                 for rank in (0, 1)
                 for how, by in (("alone", 1.0), ("with all", 1.3))
             ]

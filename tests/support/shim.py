@@ -49,17 +49,8 @@ def aware_prefix(
         # Not in lib: the real library would be looked for there, too, and the shim found again.
         other = folder / "beside" / needs
         other.parent.mkdir()
-        made = [
-            compiler(),
-            "-shared",
-            "-fPIC",
-            "-x",
-            "c++",
-            "/dev/null",
-            f"-Wl,-soname,{needs}",
-            "-o",
-            str(other),
-        ]
+        made = [compiler(), "-shared", "-fPIC", "-x", "c++", "/dev/null"]
+        made += [f"-Wl,-soname,{needs}", "-o", str(other)]
         subprocess.run(made, check=True, capture_output=True, text=True)
         command += [str(other), f"-Wl,-rpath,{other.parent}"]
     command += ["-o", str(folder / "lib" / library.name), str(library), "-ldl"]
