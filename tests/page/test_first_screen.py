@@ -62,13 +62,6 @@ def test_the_page_is_short_until_it_is_opened(
     page.check()
 
 
-def test_without_gpus_no_mpi_is_called_gpu_aware(browser: Any, pages: dict[str, Path]) -> None:
-    page = Opened(browser, pages["no GPU"])
-    said = page.tab.locator("#answers").inner_text()
-    assert "Open MPI 5.0.11" in said and "no GPU" in said and "GPU-aware" not in said
-    page.check()
-
-
 @pytest.mark.parametrize("width", [390, 1400])
 def test_a_limit_is_drawn_only_where_it_applies(browser: Any, pages: dict[str, Path], width: int) -> None:
     """Protects from curves above a "limit", which caches explain: the memory's line begins behind them."""

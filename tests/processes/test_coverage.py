@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from intervals import FEW, ITERATION_S, MODELS, MOST, covered, fast, held_of_few, sampled, switching, truth_of
+from intervals import FEW, ITERATION_S, MODELS, covered, fast, held_of_few, sampled, switching, truth_of
 
 from wirespeed.statistics.samples import COARSE
 from wirespeed.statistics.stopping import Stopping
@@ -88,35 +88,6 @@ def test_coverage_of_a_few_long_iterations_with_late_ones(name: str) -> None:
     """Protects Student's t of 3 to 5 batches, and the order statistics of 6 and more."""
     runs, holding = 4_000, documented()[name][0]
     assert holding is not None and agrees(held_of_few(FEW[name], runs), runs, holding)
-
-
-def test_a_steady_fast_size_takes_the_fewest_batches() -> None:
-    rng = np.random.default_rng(1)
-    samples, reason, elapsed = sampled(1 + 0.01 * fast(rng, 1)[0], Stopping(), ITERATION_S)
-    assert reason == "precision" and samples.batches == 24 and 0.11 < elapsed < 0.13
-
-
-def test_noise_runs_to_the_end_of_the_time_and_not_past_it() -> None:
-    rng = np.random.default_rng(1)
-    samples, reason, elapsed = sampled(np.exp(2 * fast(rng, 1)[0]), Stopping(max_time=0.3), ITERATION_S)
-    precision = samples.precision()
-    assert reason == "max-time" and precision is not None and precision > 0.01
-    assert elapsed >= 0.3
-
-
-@pytest.mark.parametrize(
-    ("iteration_s", "batches_taken", "interval"),
-    [(0.7, 3, True), (4.5, 3, True), (5.1, 1, False), (0.19, 3, True)],
-)
-def test_long_iterations(iteration_s: float, batches_taken: int, interval: bool) -> None:
-    samples, reason, _ = sampled(1 + 0.1 * fast(np.random.default_rng(1), 1)[0], Stopping(), iteration_s)
-    assert reason == "max-time" and samples.count == samples.batches == batches_taken
-    assert (samples.interval() is not None) == interval == (samples.precision() is not None)
-
-
-def test_three_long_iterations_that_agree_are_precise() -> None:
-    samples, reason, _ = sampled(np.ones(MOST), Stopping(), 0.7)
-    assert reason == "precision" and samples.count == samples.batches == 3
 
 
 @pytest.mark.parametrize("kind", ["skewed", "two speeds"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -67,83 +68,74 @@ class TestMarkdown:
 
 
 class TestPlot:
-    @pytest.fixture
+    @pytest.fixture(autouse=True)
     def wanted(self) -> None:
         pytest.importorskip("matplotlib", reason="no matplotlib: pip install matplotlib")
+
+    @pytest.fixture
+    def plotted(self, tmp_path: Path) -> Callable[..., list[str]]:
+        """Plots as SVG, which keeps its text: all words. Numbers are plain ones."""
+
+        def plot(*words: str | Path) -> list[str]:
+            out = tmp_path / "a.svg"
+            assert main(["plot", *map(str, words), "-o", str(out)]) == 0
+            shown: list[str] = re.findall(r"<text[^>]*>([^<]*)</text>", out.read_text())
+            assert not any("mathdefault" in word or "e+" in word for word in shown)
+            return shown
+
+        return plot
 
     @pytest.mark.parametrize(
         ("name", "start"), [("a.pdf", b"%PDF"), ("a.png", b"\x89PNG"), ("a.svg", b"<?xml")]
     )
-    def test_formats(self, wanted: None, file: str, tmp_path: Path, name: str, start: bytes) -> None:
+    def test_formats(self, file: str, tmp_path: Path, name: str, start: bytes) -> None:
         assert main(["plot", file, "-o", name]) == 0
         assert (tmp_path / name).read_bytes().startswith(start)
 
-    def test_curves_limits_and_published_ones(self, wanted: None, file: str, tmp_path: Path) -> None:
-        """SVG keeps its text: every curve, unit and limit can be found in it."""
-        assert main(["plot", file, "-o", "a.svg", "--against", "summit", "--paths", "aware,staged"]) == 0
-        text = (tmp_path / "a.svg").read_text()
-        shown = re.findall(r"<text[^>]*>([^<]*)</text>", text)
-        assert {"aware", "staged", "aware, Summit as published", "message size", "time, one way (us)"} <= set(
-            shown
-        )
-        assert {"limit 450 GB/s (NVLink)", "1 GiB"} <= set(shown)
+    def test_curves_limits_and_published_ones(self, file: str, plotted: Callable[..., list[str]]) -> None:
+        """Every curve, unit and limit can be found."""
+        shown = plotted(file, "--against", "summit", "--paths", "aware,staged")
+        curves = {"aware", "staged", "aware, Summit as published", "message size", "time, one way (us)"}
+        assert {*curves, "limit 450 GB/s (NVLink)", "1 GiB"} <= set(shown) and "host" not in shown
         assert sum(text.startswith("limit ") for text in shown) == 2
-        assert "host" not in shown
+        assert "GB/s" not in " ".join(plotted(file, "--kind", "time"))
 
     @pytest.mark.parametrize("file", ["h200-x2-jacobi", "programs/h200-lbm-20-runs"])
-    def test_a_program_has_bars(self, wanted: None, tmp_path: Path, file: str) -> None:
+    def test_a_program_has_bars(self, plotted: Callable[..., list[str]], file: str) -> None:
         """Protects one size from an axis without numbers, and from "$\\mathdefault{9\\times10^{2}}$"."""
-        words = ["plot", str(result(file)), "--kind", "time", "-o", str(tmp_path / "a.svg")]
-        assert main(words) == 0
-        shown = re.findall(r"<text[^>]*>([^<]*)</text>", (tmp_path / "a.svg").read_text())
-        assert not any("mathdefault" in word or "e+" in word for word in shown)
+        shown = plotted(result(file), "--kind", "time")
         assert "message size" not in shown and "time, a step (us)" in shown and "0" in shown
 
     @pytest.mark.parametrize(
         ("file", "ranks"), [("eight/h200-x8-jacobi", "1248"), ("programs/h200-x4-lbm", "124")]
     )
-    def test_a_program_scales_over_ranks(self, wanted: None, tmp_path: Path, file: str, ranks: str) -> None:
+    def test_a_program_scales_over_ranks(
+        self, plotted: Callable[..., list[str]], file: str, ranks: str
+    ) -> None:
         """Protects the scaling plot: both panels, numbers of ranks, a name for each path and the ideal."""
-        for kind, curves in (("both", True), ("time", False)):
-            out = tmp_path / f"{kind}.svg"
-            assert main(["plot", str(result(file)), "--kind", kind, "-o", str(out)]) == 0
-            shown = re.findall(r"<text[^>]*>([^<]*)</text>", out.read_text())
-            assert ({"ideal", "gpu", "efficiency (%)", "time of a step (us)", *ranks} <= set(shown)) is curves
-            assert not any("mathdefault" in word or "e+" in word for word in shown)
-            assert ("message size" not in shown and "compute" not in shown) or not curves
-        chosen = tmp_path / "one.svg"
-        assert main(["plot", str(result(file)), "--paths", "gpu", "-o", str(chosen)]) == 0
-        assert ">ipc-write<" not in chosen.read_text()
+        both = {"ideal", "gpu", "efficiency (%)", "time of a step (us)", *ranks}
+        shown, alone = plotted(result(file)), plotted(result(file), "--kind", "time")
+        assert both <= set(shown) and not both <= set(alone)
+        assert not {"message size", "compute"} & set(shown)
+        assert "ipc-write" not in plotted(result(file), "--paths", "gpu")
 
-    def test_limits_that_are_close_share_their_words(self, wanted: None, tmp_path: Path) -> None:
-        """Protects from "limit 2.4e+03", and from two limits on one another."""
-        assert main(["plot", str(RESULTS / "h200-x4-copy.jsonl"), "-o", str(tmp_path / "a.svg")]) == 0
-        shown = re.findall(r"<text[^>]*>([^<]*)</text>", (tmp_path / "a.svg").read_text())
-        limits = [word for word in shown if word.startswith("limit")]
+    def test_limits_that_are_close_share_their_words(self, plotted: Callable[..., list[str]]) -> None:
+        """Protects from two limits on one another."""
+        limits = [word for word in plotted(RESULTS / "h200-x4-copy.jsonl") if word.startswith("limit")]
         assert limits == ["limits 57.6 GB/s (PCIe), 58.4 GB/s (PCIe)", "limit 2400 GB/s (GPU memory)"]
 
     @pytest.mark.parametrize("most", [1.5, 4, 30, 3000])
-    def test_an_axis_has_plain_numbers(self, wanted: None, tmp_path: Path, most: float) -> None:
-        records = [made.head(), made.step("host")]
-        records += [
-            made.entry("host", size, seconds) for size, seconds in ((8, 9e-4), (1 << 20, 9e-4 * most))
-        ]
-        assert (
-            main(
-                [
-                    "plot",
-                    made.write(tmp_path / "a.jsonl", *records, made.end()),
-                    "-o",
-                    str(tmp_path / "a.svg"),
-                ]
-            )
-            == 0
+    def test_an_axis_has_plain_numbers(
+        self, plotted: Callable[..., list[str]], tmp_path: Path, most: float
+    ) -> None:
+        entries = [made.entry("host", size, at) for size, at in ((8, 9e-4), (1 << 20, 9e-4 * most))]
+        shown = plotted(
+            made.write(tmp_path / "a.jsonl", made.head(), made.step("host"), *entries, made.end())
         )
-        shown = re.findall(r"<text[^>]*>([^<]*)</text>", (tmp_path / "a.svg").read_text())
         times = [word for word in shown[: shown.index("time, one way (us)")] if re.fullmatch(r"[\d.]+", word)]
-        assert len(times) >= 2 and not any("math" in word or "e+" in word for word in shown)
+        assert len(times) >= 2
 
-    def test_two_sizes_are_points(self, wanted: None, tmp_path: Path) -> None:
+    def test_two_sizes_are_points(self, tmp_path: Path) -> None:
         """Protects from a line over sizes that nobody has measured."""
         import matplotlib
 
@@ -160,7 +152,7 @@ class TestPlot:
             assert panel.get_lines()[0].get_linestyle() == line
         pyplot.close(figure)
 
-    def test_runs_of_one_path_differ(self, wanted: None) -> None:
+    def test_runs_of_one_path_differ(self) -> None:
         """Protects a reader of five launches in one figure from five lines that look alike."""
         files = [str(result(f"default/h200-x2-launch-0{number}")) for number in range(1, 6)]
         sets = measured(read_sources(files)[0])
@@ -169,11 +161,7 @@ class TestPlot:
             assert len(set(looks)) == len(looks) == 5 * len(paths)
         assert len({look.hue for look in looks_of([(one, "aware") for one in sets])}) == 5
 
-    def test_one_panel(self, wanted: None, file: str, tmp_path: Path) -> None:
-        assert main(["plot", file, "-o", "a.svg", "--kind", "time"]) == 0
-        assert "GB/s" not in (tmp_path / "a.svg").read_text()
-
-    def test_names_are_no_mathematics(self, wanted: None, tmp_path: Path) -> None:
+    def test_names_are_no_mathematics(self, tmp_path: Path) -> None:
         path = r"a$\frac{$b_^"
         records = [made.head(), made.step(path), *made.curve(path, 1e-6, 1e9), made.end()]
         out = tmp_path / "a.png"
@@ -191,7 +179,7 @@ class TestPlot:
         ],
     )
     def test_one_line(
-        self, wanted: None, file: str, capsys: pytest.CaptureFixture[str], words: list[str], said: str
+        self, file: str, capsys: pytest.CaptureFixture[str], words: list[str], said: str
     ) -> None:
         assert main(["plot", file, *words]) != 0
         assert said in error_of(capsys)

@@ -88,25 +88,6 @@ def test_a_rank_that_does_not_come_is_named(environment: Environment) -> None:
     assert str(error).startswith("ranks 1, 2 of 3 did not come to 127.0.0.1, port ")
 
 
-def test_another_secret_is_refused(environment: Environment, tmp_path: Path) -> None:
-    """Protects a job from other users of the network, and its user from a wait without a reason."""
-    other = str(secret_in(tmp_path / "other", "not the characters of the job"))
-    worlds = [
-        {**environment, "WIRESPEED_RENDEZVOUS_TIMEOUT": "2"},
-        environment | {"WIRESPEED_SECRET_FILE": other},
-    ]
-
-    def one(rank: int) -> str:
-        with pytest.raises(WirespeedError) as raised:
-            SocketWorld(place(rank, 2), worlds[rank])
-        return str(raised.value)
-
-    first, second = at_once(2, one)
-    assert "rank 1 of 2 did not come" in first
-    assert first.endswith("within 2.00 s; of the connections that came, 1 had another secret")
-    assert "has another secret: WIRESPEED_SECRET_FILE must hold the same text on every host" in second
-
-
 def test_a_rank_that_ends_is_named(environment: Environment) -> None:
     """Protects from a stack trace where a peer's process has died."""
 
@@ -245,13 +226,6 @@ def test_a_rank_beyond_the_job_is_one_line(environment: Environment) -> None:
     """Protects from a wait for a rank that cannot come."""
     with pytest.raises(WirespeedError, match="RANK=5, WORLD_SIZE=2: ranks are numbered from 0 to 1"):
         SocketWorld(LaunchedRank("torchrun", 5, 2, 0), environment)
-
-
-def test_several_hosts_need_a_secret(environment: Environment) -> None:
-    """Protects the network's other users' machines: without a secret nothing but loopback is listened on."""
-    del environment["WIRESPEED_SECRET_FILE"]
-    (error,) = ranks(1, environment | {"MASTER_ADDR": "node17", "LOCAL_WORLD_SIZE": "1"}, everything, of=2)
-    assert "ranks on several hosts need a secret" in str(error)
 
 
 @pytest.fixture

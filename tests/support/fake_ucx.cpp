@@ -116,23 +116,17 @@ Ucx::Status ucp_ep_create(Ucx::Worker, const Ucx::EndpointParams*, Ucx::Endpoint
     *endpoint = &something;
     return Ucx::success;
 }
-void ucp_ep_print_info(Ucx::Endpoint, std::FILE*) {}
-Ucx::Request ucp_tag_send_nbx(Ucx::Endpoint, const void*, std::size_t, Ucx::Tag,
-                              const Ucx::RequestParams*) {
-    return nullptr;
-}
-Ucx::Request ucp_tag_recv_nbx(Ucx::Worker, void*, std::size_t, Ucx::Tag, Ucx::Tag,
-                              const Ucx::RequestParams*) {
-    return nullptr;
-}
-Ucx::Request ucp_get_nbx(Ucx::Endpoint, void*, std::size_t, std::uint64_t, Ucx::RemoteKey,
-                         const Ucx::RequestParams*) {
-    return nullptr;
-}
-Ucx::Request ucp_atomic_op_nbx(Ucx::Endpoint, Ucx::Atomic, const void*, std::size_t, std::uint64_t,
-                               Ucx::RemoteKey, const Ucx::RequestParams*) {
-    return nullptr;
-}
+#define DOES_NOTHING(result, call, ...) \
+    result call(__VA_ARGS__) { return result(); }
+DOES_NOTHING(void, ucp_ep_print_info, Ucx::Endpoint, std::FILE*)
+DOES_NOTHING(Ucx::Request, ucp_tag_send_nbx, Ucx::Endpoint, const void*, std::size_t, Ucx::Tag,
+             const Ucx::RequestParams*)
+DOES_NOTHING(Ucx::Request, ucp_tag_recv_nbx, Ucx::Worker, void*, std::size_t, Ucx::Tag, Ucx::Tag,
+             const Ucx::RequestParams*)
+DOES_NOTHING(Ucx::Request, ucp_get_nbx, Ucx::Endpoint, void*, std::size_t, std::uint64_t,
+             Ucx::RemoteKey, const Ucx::RequestParams*)
+DOES_NOTHING(Ucx::Request, ucp_atomic_op_nbx, Ucx::Endpoint, Ucx::Atomic, const void*, std::size_t,
+             std::uint64_t, Ucx::RemoteKey, const Ucx::RequestParams*)
 Ucx::Status ucp_request_check_status(Ucx::Request) { return Ucx::success; }
 void ucp_request_free(Ucx::Request) {}
 Ucx::Status ucp_mem_map(Ucx::Context, const Ucx::MapParams*, Ucx::MemoryHandle* memory) {
