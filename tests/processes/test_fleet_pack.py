@@ -8,6 +8,7 @@ import json
 import os
 import random
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -120,18 +121,22 @@ def test_a_file_system_without_locks_is_said(
     assert "no locks; do not pack twice at once" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["one=boo", "[ab]{a,b}a*?"])
-def test_a_folder_s_name_is_a_name(name: str, tmp_path: Path, capsys: Captured) -> None:
-    """Protects from 'one=boo' as every node's name, and from days of other folders that match '[ab]'."""
+@pytest.mark.parametrize("name", ["one=boo", "[ab]{a,b}a*?", "it's; DROP [x] {y}"])
+def test_packed_days_give_the_same_answer(name: str, tmp_path: Path, capsys: Captured) -> None:
+    """Protects from 'one=boo' as every node's name, from days of other folders that match '[ab]', and from
+    paths that are put into queries as text."""
     for other in ("a", "b", "ab"):
         write_fleet(tmp_path / other, nodes=4, days=1)
         pack(tmp_path / other)
     folder = tmp_path / name
-    write_fleet(folder, nodes=10, factor=slow)
+    write_fleet(folder, nodes=10, factor=slow, drivers={SLOW: "570.1"})
     wanted = as_json(capsys, folder)
-    assert wanted["nodes"] == 10
+    assert wanted["nodes"] == 10 and wanted["software"]
+    assert [one["name"] for one in wanted["findings"]] == [SLOW]
     assert pack(folder) == ExitCode.OK
-    assert as_json(capsys, without_results(folder)) == wanted
+    assert "into 3 days" in capsys.readouterr().out
+    assert as_json(capsys, folder) == wanted
+    assert as_json(capsys, without_results(folder).rename(tmp_path / "moved")) == wanted
 
 
 def test_a_planted_link_is_not_written_through(fleet: Path) -> None:
@@ -252,3 +257,34 @@ def test_another_user_s_folder_is_not_swept(fleet: Path, monkeypatch: pytest.Mon
     link.symlink_to(elsewhere)
     pack(fleet)
     assert (other / "file").exists() and (elsewhere / "file").exists() and link.is_symlink()
+
+
+def test_a_new_day_and_a_grown_file_count_once(fleet: Path, capsys: Captured) -> None:
+    """Protects the truth of result files: what is added after packing is read, and nothing counts twice."""
+    pack(fleet)
+    capsys.readouterr()
+    assert pack(fleet) == ExitCode.OK
+    assert capsys.readouterr().out == "all result files are packed already\n"
+    plain = fleet.parent / "plain"
+    write_fleet(fleet, days=1, first_day=3, factor=slow)
+    grown = fleet / "n01-0.jsonl"
+    write_run(fleet / "more.jsonl", START, ["n01", "n01"], 2e-3, random.Random(9), driver="580.1")
+    grown.write_text(grown.read_text() + (fleet / "more.jsonl").read_text())
+    (fleet / "more.jsonl").unlink()
+    shutil.copytree(fleet, plain, ignore=shutil.ignore_patterns("*.parquet", "packed.json"))
+    wanted = as_json(capsys, plain)
+    assert as_json(capsys, fleet) == wanted
+    pack(fleet)
+    assert "into 2 days" in capsys.readouterr().out
+    assert as_json(capsys, fleet) == wanted
+    pack(fleet, "--again")
+    assert as_json(capsys, fleet) == wanted
+
+
+def test_without_duckdb_packed_days_say_what_to_install(
+    fleet: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pack(fleet)
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    assert main(["fleet", "show", str(fleet)]) == ExitCode.UNAVAILABLE
+    assert "pip install 'wirespeed[fleet]'" in capsys.readouterr().err

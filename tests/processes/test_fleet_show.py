@@ -1,12 +1,10 @@
-"""wirespeed fleet show and pack on a small fleet's files; what is printed lies in tests/golden/fleet."""
+"""wirespeed fleet show on a small fleet's files; what is printed lies in tests/golden/fleet."""
 
 from __future__ import annotations
 
 import json
 import math
 import random
-import shutil
-import sys
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -25,8 +23,8 @@ Captured = pytest.CaptureFixture[str]
 
 @pytest.fixture
 def fleet(tmp_path: Path) -> Path:
-    """Three days of 16 nodes, of which one is slow and has another driver."""
-    write_fleet(tmp_path / "fleet", factor=slow, drivers={SLOW: "570.1"})
+    """Three days of 16 nodes, of which one is slow."""
+    write_fleet(tmp_path / "fleet", factor=slow)
     return tmp_path / "fleet"
 
 
@@ -81,62 +79,6 @@ def test_prometheus_reads_the_scrape(fleet: Path, capsys: Captured) -> None:
     families = {one.name: one for one in text_string_to_metric_families(text)}
     ratios = {one.labels["node"]: one.value for one in families["wirespeed_fleet_node_ratio"].samples}
     assert len(ratios) == 16 and max(ratios, key=lambda node: ratios[node]) == SLOW
-
-
-def test_packed_days_give_the_same_answer(fleet: Path, capsys: Captured) -> None:
-    before = as_json(capsys, fleet)
-    assert before["software"]
-    assert main(["fleet", "pack", str(fleet)]) == ExitCode.OK
-    assert "into 3 days" in capsys.readouterr().out
-    assert as_json(capsys, fleet) == before
-    packed = fleet.parent / "packed"
-    packed.mkdir()
-    for file in fleet.glob("*.parquet"):
-        shutil.copy(file, packed)
-    assert as_json(capsys, packed) == {**before, "folder": str(packed)}
-
-
-def test_a_new_day_and_a_grown_file_count_once(fleet: Path, capsys: Captured) -> None:
-    """Protects the truth of result files: what is added after packing is read, and nothing counts twice."""
-    main(["fleet", "pack", str(fleet)])
-    capsys.readouterr()
-    assert main(["fleet", "pack", str(fleet)]) == ExitCode.OK
-    assert capsys.readouterr().out == "all result files are packed already\n"
-    plain = fleet.parent / "plain"
-    write_fleet(fleet, days=1, first_day=3, factor=slow)
-    grown = fleet / "n01-0.jsonl"
-    write_run(fleet / "more.jsonl", START, ["n01", "n01"], 2e-3, random.Random(9), driver="580.1")
-    grown.write_text(grown.read_text() + (fleet / "more.jsonl").read_text())
-    (fleet / "more.jsonl").unlink()
-    shutil.copytree(fleet, plain, ignore=shutil.ignore_patterns("*.parquet", "packed.json"))
-    wanted = {**as_json(capsys, plain), "folder": str(fleet)}
-    assert as_json(capsys, fleet) == wanted
-    main(["fleet", "pack", str(fleet)])
-    assert "into 2 days" in capsys.readouterr().out
-    assert as_json(capsys, fleet) == wanted
-    main(["fleet", "pack", "--again", str(fleet)])
-    capsys.readouterr()
-    assert as_json(capsys, fleet) == wanted
-
-
-def test_without_duckdb_packed_days_say_what_to_install(
-    fleet: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    main(["fleet", "pack", str(fleet)])
-    monkeypatch.setitem(sys.modules, "duckdb", None)
-    assert main(["fleet", "show", str(fleet)]) == ExitCode.UNAVAILABLE
-    assert "pip install 'wirespeed[fleet]'" in capsys.readouterr().err
-
-
-def test_a_quote_in_a_folder_s_name_is_a_name(fleet: Path, tmp_path: Path, capsys: Captured) -> None:
-    """Protects from paths that are put into queries as text."""
-    odd = tmp_path / "it's; DROP [x] {y}"
-    fleet.rename(odd)
-    assert main(["fleet", "pack", str(odd)]) == ExitCode.OK
-    capsys.readouterr()
-    for file in odd.glob("*.jsonl"):
-        file.unlink()
-    assert names(as_json(capsys, odd)) == [SLOW]
 
 
 def write_team_run(folder: Path, ranks: list[dict[str, Any]], more: dict[str, Any]) -> None:
