@@ -17,9 +17,11 @@ from wirespeed.doctor.finding import Finding
 from wirespeed.doctor.findings import find_all
 from wirespeed.frontend.machine import Machine
 from wirespeed.host.mpi import Mpi
+from wirespeed.results.parts import Cpu
 
 MPI = Mpi("openmpi", "5.0.11", Path("/mpi"), Path("/mpi/bin/mpiexec"), Path("/mpi/lib/libmpi.so.40"), "given")
 SYSTEM = os.uname_result(("Linux", "n1", "6.8.0", "#1", "x86_64"))
+CPU = Cpu(model="AMD EPYC", sockets=1, cores=2, threads=2, numa_nodes=1)
 DEVICES = [
     {"kind": "cuda", "index": number, "name": "NVIDIA H200", "id": f"GPU-{pci}", "pci": pci}
     for number, pci in enumerate(GPUS)
@@ -33,7 +35,7 @@ def facts_of(
     cma: str = "works",
     variables: Mapping[str, str] | None = None,
 ) -> MachineFacts:
-    """A healthy machine's facts, but for what is given; its /dev/shm is large, whatever this disk is."""
+    """A healthy machine's facts, but for what is given; its CPU and /dev/shm are none of this machine's."""
     sources = Sources(
         Tree(root),
         nvml or FakeNvml(),
@@ -45,7 +47,7 @@ def facts_of(
     )
     facts = collect(Machine("cuda", DEVICES, [MPI], {}), sources)
     memory = structs.replace(facts.memory, shm_bytes=64 << 30, shm_free=64 << 30)
-    return structs.replace(facts, memory=memory)
+    return structs.replace(facts, memory=memory, cpu=CPU)
 
 
 def keys(facts: MachineFacts) -> list[str]:

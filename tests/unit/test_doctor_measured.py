@@ -10,9 +10,10 @@ from msgspec import structs, to_builtins
 from support.golden import Golden
 from support.records import as_read, entry, failure, figure, step
 
-from wirespeed.doctor import examine, measured, trials
+from wirespeed.cli.main import main
+from wirespeed.doctor import examine, job, measured, trials
 from wirespeed.doctor.facts.model import MachineFacts, MpiFact
-from wirespeed.doctor.finding import Cost, Finding, Improvement, RemedyPoint, ordered
+from wirespeed.doctor.finding import Conditions, Cost, Finding, Improvement, RemedyPoint, Trial, ordered
 from wirespeed.doctor.findings import find_all
 from wirespeed.doctor.job import Attempt
 from wirespeed.doctor.tables import table
@@ -218,23 +219,18 @@ class TestBestPath:
             assert one.least is None or one.least >= 1
 
 
-class TestTrials:
-    def test_each_side_starts_in_turn(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from wirespeed.doctor import job
-        from wirespeed.doctor.finding import Conditions, Trial
+def test_each_side_of_a_trial_starts_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
 
-        seen: list[str] = []
+    def measure(path: str, sizes: object, base: object, setting: Conditions, *_: object) -> Attempt:
+        seen.append(setting.words())
+        return attempt((8, 2e-6 if setting == Conditions() else 1e-6))
 
-        def measure(path: str, sizes: object, base: object, setting: Conditions, *_: object) -> Attempt:
-            seen.append(setting.words())
-            return attempt((8, 2e-6 if setting == Conditions() else 1e-6))
-
-        monkeypatch.setattr(job, "measure", measure)
-        trial = Trial("host", (8,), Conditions(unset=("X",)))
-        finding = trials.try_remedy(Finding("k", "t", Cost.SOME), trial, job.Base())
-        assert seen == ["as it is", "X unset"] * 2
-        assert finding.worth is not None
-        assert finding.worth.verdict == "better"
+    monkeypatch.setattr(job, "measure", measure)
+    trial = Trial("host", (8,), Conditions(unset=("X",)))
+    finding = trials.try_remedy(Finding("k", "t", Cost.SOME), trial, job.Base())
+    assert seen == ["as it is", "X unset"] * 2
+    assert finding.worth is not None and finding.worth.verdict == "better"
 
 
 class TestAwareness:
@@ -282,3 +278,29 @@ class TestWrongBytes:
             assert [stretch.paths for stretch in measured.stretches(run)] == [(best,)]
             said = "nor gpu, nccl: those go over peer access, too" in trust(run).words
             assert said == (wrong == "ipc-write")
+
+
+# ---- what was tried once is known: the doctor's own record in the file --------------------------------
+
+REAL = RESULTS / "h200-x2-default.jsonl.gz"
+
+
+def test_a_remedy_that_was_tried_is_not_called_unmeasured(capsys: pytest.CaptureFixture[str]) -> None:
+    """Protects from advice that the same file has shown to be harmful, and keeps what it has confirmed."""
+    tried = measured.tried_before(str(REAL))
+    assert tried["tuning-nccl-NCCL_P2P_USE_CUDA_MEMCPY"].verdict == "worse"
+    assert tried["tuning-aware-UCX_RNDV_THRESH"].verdict == "better"
+    main(["doctor", str(REAL), "--look-only", "--device", "cpu"])
+    said = " ".join(capsys.readouterr().out.split())
+    tried_in_vain = said.partition("Tried, and nothing gained")[2]
+    assert "293x slower at 1 MiB" in tried_in_vain and "worse, not better: leave it as it is" in tried_in_vain
+    assert "1.87x faster at 128 B" in said
+
+
+def test_a_file_without_a_doctor_knows_nothing(tmp_path: Path) -> None:
+    """Protects from damage: what is no record of a doctor is nothing that was tried."""
+    odd = tmp_path / "odd.jsonl"
+    odd.write_text(
+        '{"kind":"doctor","findings":[5,{"key":"a","worth":{"points":[{"ratio":"x"}]}}]}\n"doctor"\n{\n'
+    )
+    assert measured.tried_before(str(odd)) == {} and measured.tried_before(str(tmp_path / "none")) == {}

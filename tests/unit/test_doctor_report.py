@@ -82,10 +82,19 @@ PAIRS = (GpuPair(0, 1, 18, "SYS", "ok"), GpuPair(0, 2, 0, "PHB", "not supported"
 
 def test_whole_pages(facts: MachineFacts, golden: Golden) -> None:
     """Protects the drawing, findings with what they are worth, and the fastest path of each size."""
+    worse = Improvement("host", (RemedyPoint(8, 1e-6, 2e-6, 0.5, 0.4, 0.6),), "now")
+    none = Improvement("host", (RemedyPoint(8, 1e-6, 1e-6, 1.0, 0.9, 1.1),), "now")
+    refuted = structs.replace(FINDINGS[1], worth=none, remedy=("unset A  # why",))
+    breaks = structs.replace(refuted, cost=Cost.BREAKS)
+    guess = structs.replace(FINDINGS[1], options=(), remedy=("export A=1",), suggestion=True, worth=None)
     third = structs.replace(facts.gpus[1], index=2, number=2)
     mpi = structs.replace(facts, mpis=(MpiFact("Open MPI 5.0.11", "openmpi"),))
     pages = {
         "findings, those with a trial, and remedies after a hang": (Result(facts, FINDINGS), 100),
+        "what a trial refuted, or made worse, is no finding; what breaks stays one": (
+            Result(facts, (refuted, structs.replace(refuted, worth=worse), breaks)),
+            100,
+        ),
         "boxes below each other, and no findings": (Result(facts, ()), 60),
         "links that differ are a matrix": (
             Result(structs.replace(facts, gpus=(*facts.gpus, third), pairs=PAIRS), ()),
@@ -98,29 +107,23 @@ def test_whole_pages(facts: MachineFacts, golden: Golden) -> None:
     texts = {title: "\n".join(printed(result, width)) for title, (result, width) in pages.items()}
     texts["a terminal that knows ASCII alone"] = "\n".join(printed(Result(facts, FINDINGS), 80, "ascii"))
     texts["--fix: what changes this shell; the rest is a comment"] = "\n".join(shell_lines(FINDINGS))
+    fixes = {
+        "what made it worse is left out": structs.replace(FINDINGS[1], worth=worse),
+        "a suggestion that nobody measured, from another machine's figures perhaps, is a comment": guess,
+        "one that was measured is none": structs.replace(guess, worth=FINDINGS[1].worth),
+    }
+    texts |= {f"--fix: {title}": "\n".join(shell_lines((one,))) for title, one in fixes.items()}
     golden("doctor/pages", texts)
+    assert Result(facts, (refuted, breaks)).standing == (breaks,)
 
 
-class TestFix:
-    def test_what_made_it_worse_is_left_out(self) -> None:
-        worse = Improvement("host", (RemedyPoint(8, 1e-6, 2e-6, 0.5, 0.4, 0.6),), "now")
-        assert shell_lines((structs.replace(FINDINGS[1], worth=worse),)) == []
-
-    def test_a_suggestion_that_nobody_measured_is_a_comment(self) -> None:
-        """Protects from settings that follow from figures alone, another machine's perhaps."""
-        tuning = structs.replace(FINDINGS[1], options=(), remedy=("export A=1",), suggestion=True)
-        worth = Improvement("host", (RemedyPoint(8, 2e-6, 1e-6, 2.0, 1.9, 2.1),), "now")
-        plain = structs.replace(tuning, worth=None)
-        assert shell_lines((plain,))[1:] == ["# export A=1"]
-        assert shell_lines((structs.replace(plain, worth=worth),))[1:] == ["export A=1"]
-
-    def test_a_shell_reads_it(self, tmp_path: Path) -> None:
-        root = fake_machine.tree(tmp_path)
-        variables = {"NCCL_P2P_DISABLE": "1", "UCX_TLS": "tcp", "MV2_USE_CUDA": "0"}
-        lines = shell_lines(tuple(find_all(facts_of(root, FakeNvml(p2p=4), variables=variables))))
-        script = "\n".join([*lines, 'echo "${UCX_TLS-none} ${MV2_USE_CUDA}"'])
-        done = captured(["bash", "-eu", "-c", script], env=variables, ok=True)
-        assert done.stdout == "none 1\n"
+def test_a_shell_reads_the_fixes(tmp_path: Path) -> None:
+    root = fake_machine.tree(tmp_path)
+    variables = {"NCCL_P2P_DISABLE": "1", "UCX_TLS": "tcp", "MV2_USE_CUDA": "0"}
+    lines = shell_lines(tuple(find_all(facts_of(root, FakeNvml(p2p=4), variables=variables))))
+    script = "\n".join([*lines, 'echo "${UCX_TLS-none} ${MV2_USE_CUDA}"'])
+    done = captured(["bash", "-eu", "-c", script], env=variables, ok=True)
+    assert done.stdout == "none 1\n"
 
 
 class TestCommand:
@@ -139,27 +142,16 @@ class TestCommand:
         monkeypatch.chdir(tmp_path)
         return requests
 
-    def test_what_a_trial_refuted_is_no_finding(
-        self, facts: MachineFacts, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    def test_findings_are_no_error(
+        self, asked: list[examine.Request], facts: MachineFacts, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Protects users from a remedy that their own machine has shown to be none."""
-        for point in (RemedyPoint(8, 1e-6, 1e-6, 1.0, 0.9, 1.1), RemedyPoint(8, 1e-6, 2e-6, 0.5, 0.4, 0.6)):
-            worth = Improvement("host", (point,), "now")
-            refuted = structs.replace(FINDINGS[1], worth=worth, remedy=("unset A  # why",))
-            result = Result(facts, (refuted,))
-            monkeypatch.setattr(examine, "examine", lambda request, say, made=result: made)
-            assert main(["doctor", "--strict"]) == ExitCode.OK
-            said = capsys.readouterr().out
-            assert "No findings." in said
-            after = said.partition("Tried, and nothing gained")[2].splitlines()
-            assert after[1].startswith("  unset A: ")
-            assert ("leave it as it is" in after[1]) == (not 0.9 < (point.ratio or 0) < 1.1)
-            breaks = structs.replace(refuted, cost=Cost.BREAKS)
-            assert Result(facts, (refuted, breaks)).standing == (breaks,)
-
-    def test_findings_are_no_error(self, asked: list[examine.Request]) -> None:
+        """Nor is with --strict what a trial refuted."""
         assert main(["doctor"]) == ExitCode.OK
         assert main(["doctor", "--strict"]) == ExitCode.FAILED_ENTRY
+        none = Improvement("host", (RemedyPoint(8, 1e-6, 1e-6, 1.0, 0.9, 1.1),), "now")
+        refuted = Result(facts, (structs.replace(FINDINGS[1], worth=none),))
+        monkeypatch.setattr(examine, "examine", lambda request, say: refuted)
+        assert main(["doctor", "--strict"]) == ExitCode.OK
 
     def test_what_is_asked(self, asked: list[examine.Request]) -> None:
         words = "doctor --device emulated --mpi /opt/mpi --launcher srun --try"

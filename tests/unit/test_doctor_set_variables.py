@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
 from support import fake_machine
 from support.fake_facts import facts_of
+from support.golden import Golden
 from support.records import console, text_of
 
 from wirespeed.doctor.findings import find_all
@@ -42,44 +42,24 @@ UNKNOWN = {"UCX_NOBODY_KNOWS": "hidden", "UCX_NOR_THIS": "hidden", "NCCL_IB_KEY"
 PLACES = {"CUDA_HOME": "/c", "NCCL_VERSION": "2", "I_MPI_ROOT": "/i", "OPAL_PREFIX": "/o", "UCX_DIR": "/u"}
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    """A healthy machine's files."""
-    return fake_machine.tree(tmp_path)
+LONG = {"NCCL_NVLS_ENABLE": "0", "UCX_MODULE_DIR_X": "/opt/some", "FI_HOOK": f"/a{'/folder' * 6}"}
 
 
-def test_each_has_a_line_and_none_is_a_finding(root: Path) -> None:
+def test_each_has_a_line_and_none_is_a_finding(tmp_path: Path, golden: Golden) -> None:
     """Protects readers from a setting that nobody mentions, and from an alarm about a harmless one."""
-    facts = facts_of(root, variables={**SEEN, **PLACES, **UNKNOWN})
-    assert find_all(facts) == []
-    screen = console(100)
-    print_result(screen, Result(facts, ()))
-    said = text_of(screen)
-    assert "No findings." in said
-    shown = said.partition("Also set, which is no fault by itself")[2]
-    assert [name for name in SEEN if f"{name}={SEEN[name]}" not in shown] == []
-    assert [name for name in PLACES if name in said] == []
-    (unexplained,) = (line for line in shown.splitlines() if "UCX_IB_NUM_PATHS" in line)
-    assert unexplained.split("  ")[1] == "UCX_IB_NUM_PATHS=1, UCX_RC_TM_ENABLE=y"
-    assert unexplained.endswith("UCX: 'ucx_info -c -f' explains them")
-    (unknown,) = (line for line in shown.splitlines() if "UCX_NOBODY_KNOWS" in line)
-    assert unknown.split("  ")[1] == "UCX_NOBODY_KNOWS, UCX_NOR_THIS"
-    assert "UCX, not known here, values not shown: 'ucx_info -c -f' explains them" in " ".join(shown.split())
-    assert "NCCL_IB_KEY" in shown and "hidden" not in said
-
-
-def test_columns_are_aligned(root: Path) -> None:
-    """Protects the column of meanings from a variable without an entry, and from a value too long for it."""
-    long = "/a/long/path/to/a/folder/of/some/library"
-    facts = facts_of(
-        root, variables={"NCCL_NVLS_ENABLE": "0", "UCX_MODULE_DIR_X": "/opt/some", "FI_HOOK": long}
-    )
-    screen = console(100)
-    print_result(screen, Result(facts, ()))
-    rows = text_of(screen).partition("Also set")[2].splitlines()[1:]
-    starts = {row.split("=")[0].strip(): len(row) - len(row.split("  ")[-1]) for row in rows if "=" in row}
-    assert starts["NCCL_NVLS_ENABLE"] == starts["UCX_MODULE_DIR_X"] == 30
-    assert starts["FI_HOOK"] > 40
+    root = fake_machine.tree(tmp_path)
+    texts = {}
+    for title, variables in {
+        "harmless, places, and unknown ones, whose values are not shown": {**SEEN, **PLACES, **UNKNOWN},
+        "meanings stand in a column, but for a value too long for it": LONG,
+    }.items():
+        facts = facts_of(root, variables=variables)
+        assert find_all(facts) == []
+        screen = console(100)
+        print_result(screen, Result(facts, ()))
+        texts[title] = text_of(screen).partition("No findings.")[2]
+        assert "hidden" not in text_of(screen)
+    golden("doctor/set_variables", texts)
 
 
 def test_nothing_where_nothing_is_set() -> None:

@@ -10,10 +10,13 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Sequence
+from itertools import product
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from support.fake_run import FakeRun, one_line
+from support.golden import Golden
 from support.results import entry, run
 
 from wirespeed import inputs
@@ -23,6 +26,8 @@ from wirespeed.fleet.allocation import allocated_hosts, named_hosts
 from wirespeed.fleet.topology import read_topology
 from wirespeed.frontend.rank_limit import refuse_too_many
 from wirespeed.job.plan import Plan
+from wirespeed.patterns.block_list import read as read_blocks
+from wirespeed.patterns.custom import read as read_transfers
 from wirespeed.report.check.requirements import read_requirements
 from wirespeed.results.reading import Results, read, read_json
 from wirespeed.results.store import Store
@@ -32,35 +37,23 @@ def lines(records: Sequence[object]) -> list[bytes]:
     return [json.dumps(record).encode() + b"\n" for record in records]
 
 
-def custom(file: str) -> object:
-    from wirespeed.patterns.custom import read as read_transfers
-
-    return read_transfers(file)
-
-
-def block_list(file: str) -> object:
-    from wirespeed.patterns.block_list import read as read_blocks
-
-    return read_blocks(file)
-
-
-def node_file(file: str) -> object:
-    return allocated_hosts({"PBS_NODEFILE": file})
-
-
 READERS: dict[str, Callable[[str], object]] = {
     "results": read,
     "requirements": read_requirements,
     "topology": read_topology,
     "hosts": named_hosts,
-    "node file": node_file,
-    "transfers": custom,
-    "blocks": block_list,
+    "node file": lambda file: allocated_hosts({"PBS_NODEFILE": file}),
+    "transfers": read_transfers,
+    "blocks": read_blocks,
     "state": lambda file: read_json(Plan, file),
 }
-EVERY_READER = pytest.mark.parametrize("reader", READERS.values(), ids=list(READERS))
 SHARED = ("node file", "transfers", "blocks", "state")
 """Others read these as well, or nobody writes pipes of their names."""
+DEEP = {"requirements": "a = ", "transfers": ""}
+"""What stands before the brackets."""
+
+
+JUDGED = (ExitCode.OK, ExitCode.CANNOT_TELL)
 
 
 def refusal(reader: Callable[[str], object], file: str) -> str:
@@ -69,27 +62,32 @@ def refusal(reader: Callable[[str], object], file: str) -> str:
     return str(caught.value)
 
 
+def sparse(file: Path, length: int) -> str:
+    with file.open("wb") as stream:
+        stream.truncate(length)
+    return str(file)
+
+
+def nested(levels: int) -> str:
+    return "[" * levels + "]" * levels
+
+
 class TestLimits:
-    @EVERY_READER
-    def test_a_device_is_refused(self, reader: Callable[[str], object]) -> None:
-        """Protects memory and time: /dev/zero never ends."""
-        assert "it is a device" in refusal(reader, "/dev/zero")
-
-    @EVERY_READER
-    def test_a_file_beyond_the_limit_is_refused_unread(
-        self, reader: Callable[[str], object], tmp_path: Path
-    ) -> None:
-        file = tmp_path / "large"
-        with file.open("wb") as stream:
-            stream.truncate(inputs.LARGEST_FILE + 1)
-        assert "it holds more than 1 GiB" in refusal(reader, str(file))
-
-    @pytest.mark.parametrize("name", sorted(READERS.keys() - {"results"}))
-    def test_a_file_read_whole_is_no_longer_than_a_line(self, name: str, tmp_path: Path) -> None:
-        file = tmp_path / "long"
-        with file.open("wb") as stream:
-            stream.truncate(inputs.LONGEST_LINE + 1)
-        assert "it is longer than 16 MiB" in refusal(READERS[name], str(file))
+    def test_what_is_refused(self, tmp_path: Path, golden: Golden) -> None:
+        """Protects memory and time: /dev/zero never ends, and a sparse file costs nobody anything."""
+        large = sparse(tmp_path / "large", inputs.LARGEST_FILE + 1)
+        long = sparse(tmp_path / "long", inputs.LONGEST_LINE + 1)
+        os.mkfifo(tmp_path / "pipe")
+        texts = {}
+        for name, reader in READERS.items():
+            files = {"a device": "/dev/zero", "beyond the limit, and unread": large}
+            files |= {} if name == "results" else {"read whole, and longer than a line": long}
+            files |= {"a pipe, which only one can read": str(tmp_path / "pipe")} if name in SHARED else {}
+            if name in DEEP:
+                (tmp_path / f"{name}.json").write_text(DEEP[name] + nested(3000))
+                files["nested too deep"] = str(tmp_path / f"{name}.json")
+            texts[name] = "\n".join(f"{what}: {refusal(reader, file)}" for what, file in files.items())
+        golden("inputs/refused", texts)
 
     def test_a_node_file_that_is_a_device_starts_no_ranks(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("PBS_NODEFILE", "/dev/zero")
@@ -102,32 +100,21 @@ class TestLimits:
         """Protects from a pipe that goes on for ever: only what was read tells its size."""
         file = tmp_path / "r.jsonl"
         file.write_bytes(b"".join(lines([run(), entry()])))
-        fifo = tmp_path / "pipe"
-        os.mkfifo(fifo)
         monkeypatch.setattr(inputs, "LARGEST_FILE", file.stat().st_size - 1)
-        threading.Thread(target=lambda: fifo.write_bytes(file.read_bytes()), daemon=True).start()
+        fed(fifo := tmp_path / "pipe", file.read_bytes())
         assert "it holds more than" in refusal(read, str(fifo))
 
 
 class TestDepth:
-    @staticmethod
-    def nested(levels: int) -> str:
-        return "[" * levels + "]" * levels
-
-    def test_json(self) -> None:
-        assert inputs.of_json(self.nested(inputs.DEEPEST))
-        for levels in (inputs.DEEPEST + 1, 100_000):
-            with pytest.raises(inputs.BeyondLimits, match="nested deeper than 64 levels"):
-                inputs.of_json(self.nested(levels))
-
-    def test_toml(self) -> None:
-        """The table of the file itself is a level."""
-        assert inputs.of_toml(f"a = {self.nested(inputs.DEEPEST - 1)}")
-        deep = self.nested(inputs.DEEPEST)
+    def test_levels(self) -> None:
+        """In TOML the table of the file itself is a level."""
         names = ".".join("a" * 3000)
-        for text in (f"a = {deep}", f"a = {self.nested(3000)}", f"{names} = 1", f"[{names}]"):
+        assert inputs.of_json(nested(inputs.DEEPEST)) and inputs.of_toml(f"a = {nested(inputs.DEEPEST - 1)}")
+        toml = (f"a = {nested(inputs.DEEPEST)}", f"a = {nested(3000)}", f"{names} = 1", f"[{names}]")
+        json_ = (nested(inputs.DEEPEST + 1), nested(100_000))
+        for parse, text in (*product([inputs.of_json], json_), *product([inputs.of_toml], toml)):
             with pytest.raises(inputs.BeyondLimits, match="nested deeper than 64 levels"):
-                inputs.of_toml(text)
+                parse(text)
 
     def test_brackets_in_texts_do_not_count(self) -> None:
         text = json.dumps(["[" * 200 + '"' + "{" * 200 + "\\"])
@@ -142,18 +129,12 @@ class TestDepth:
 
     def test_a_line_too_deep_is_left_out(self, tmp_path: Path) -> None:
         file = tmp_path / "r.jsonl"
-        deep = f'{{"kind":"entry","more":{self.nested(inputs.DEEPEST)}}}\n'.encode()
+        deep = f'{{"kind":"entry","more":{nested(inputs.DEEPEST)}}}\n'.encode()
         file.write_bytes(b"".join((*lines([run()]), deep, b"\xff\xfe\x00\n", *lines([entry()]))))
         results = read(file)
         assert len(results.entries) == 1
         assert results.warnings[0] == "line 2: nested deeper than 64 levels, left out"
         assert results.warnings[1:] == ["line 3: damaged, left out"]
-
-    @pytest.mark.parametrize(("name", "text"), [("requirements", "a = "), ("transfers", "")])
-    def test_files_too_deep_are_refused(self, name: str, text: str, tmp_path: Path) -> None:
-        file = tmp_path / "deep.json"
-        file.write_text(text + self.nested(3000))
-        assert "it is nested deeper than 64 levels" in refusal(READERS[name], str(file))
 
 
 def test_warnings_of_a_file_without_a_good_line_are_few(tmp_path: Path) -> None:
@@ -163,6 +144,20 @@ def test_warnings_of_a_file_without_a_good_line_are_few(tmp_path: Path) -> None:
     warnings = read(file).warnings
     assert warnings[0] == "line 2: not a record, left out"
     assert warnings[-1] == "4,000 more lines left out" and len(warnings) == 1001
+
+
+def fed(fifo: Path, *parts: bytes, pause: float = 0.0) -> None:
+    """A pipe into which somebody writes these parts."""
+    if not fifo.exists():
+        os.mkfifo(fifo)
+
+    def write() -> None:
+        time.sleep(pause)
+        with fifo.open("wb", buffering=0) as stream:
+            for part in parts:
+                stream.write(part)
+
+    threading.Thread(target=write, daemon=True).start()
 
 
 class TestPipes:
@@ -175,18 +170,10 @@ class TestPipes:
     @pytest.mark.parametrize("packed", [False, True])
     def test_a_pipe_is_read(self, tmp_path: Path, packed: bool, said: list[str]) -> None:
         """In pieces, as a program writes them."""
-        fifo = tmp_path / "pipe"
-        os.mkfifo(fifo)
         content = b"".join(lines([run(), entry()]))
         content = gzip.compress(content) if packed else content
-
-        def write() -> None:
-            with fifo.open("wb", buffering=0) as stream:
-                for start in range(0, len(content), 100):
-                    stream.write(content[start : start + 100])
-
-        threading.Thread(target=write, daemon=True).start()
-        assert len(read(fifo).entries) == 1
+        fed(tmp_path / "pipe", *(content[start : start + 100] for start in range(0, len(content), 100)))
+        assert len(read(tmp_path / "pipe").entries) == 1
 
     @pytest.mark.parametrize("opens", [False, True], ids=["nobody", "silent"])
     def test_silence_is_told_once(
@@ -213,34 +200,18 @@ class TestPipes:
         assert len(read(fifo).entries) == 1
         assert said == [f"{fifo}: a pipe, from which nothing has come for 0.05 s; still waiting"]
 
-    @pytest.mark.parametrize("name", SHARED)
-    def test_one_that_others_read_too_is_refused(self, name: str, tmp_path: Path) -> None:
-        fifo = tmp_path / "pipe"
-        os.mkfifo(fifo)
-        assert "it is a pipe, which only one can read" in refusal(READERS[name], str(fifo))
-
     def test_the_command_says_so_on_stderr(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         monkeypatch.setattr(inputs, "PATIENCE_S", 0.05)
-        fifo = tmp_path / "pipe"
-        os.mkfifo(fifo)
-
-        def write() -> None:
-            time.sleep(0.5)
-            fifo.write_bytes(b"".join(lines([run(), entry()])))
-
-        threading.Thread(target=write, daemon=True).start()
+        fed(fifo := tmp_path / "pipe", *lines([run(), entry()]), pause=0.5)
         assert main(["show", str(fifo)]) == ExitCode.OK
         assert one_line(capsys.readouterr().err).startswith(f"wirespeed: warning: {fifo}: a pipe, from which")
 
     def test_a_pipe_in_a_folder_is_no_result_file(self, tmp_path: Path) -> None:
         os.mkfifo(tmp_path / "pipe.jsonl")
         (tmp_path / "r.jsonl").write_bytes(b"".join(lines([run(), entry()])))
-        assert main(["compare", str(tmp_path), str(tmp_path / "r.jsonl")]) in (
-            ExitCode.OK,
-            ExitCode.CANNOT_TELL,
-        )
+        assert main(["compare", str(tmp_path), str(tmp_path / "r.jsonl")]) in JUDGED
 
 
 class TestGzip:
@@ -254,30 +225,24 @@ class TestGzip:
 
     MIDDLE = len(CONTENT) // 2
     FLUSHED = zlib.compressobj(wbits=31)
+    LONG = b"".join((*lines([run()]), b" " * (17 << 20), b"\n", *lines([entry()])))
+    CASES: ClassVar[dict[str, tuple[bytes, tuple[int, list[str]]]]] = {
+        "whole": (gzip.compress(CONTENT), (2, [])),
+        "plain, though its name says more": (CONTENT, (2, [])),
+        "several members and padding, as cat and tapes make it": (
+            gzip.compress(CONTENT[:MIDDLE]) + gzip.compress(CONTENT[MIDDLE:]) + b"\0" * 100,
+            (2, []),
+        ),
+        "cut off": (
+            FLUSHED.compress(CONTENT) + FLUSHED.flush(zlib.Z_SYNC_FLUSH),
+            (2, ["line 4: gzip's data are cut off from here on, left out"]),
+        ),
+        "a long line": (gzip.compress(LONG, 1), (1, ["line 2: longer than 16 MiB, left out"])),
+    }
 
-    @pytest.mark.parametrize(
-        ("packed", "found"),
-        [
-            pytest.param(gzip.compress(CONTENT), (2, []), id="whole"),
-            pytest.param(CONTENT, (2, []), id="plain, though its name says more"),
-            pytest.param(
-                gzip.compress(CONTENT[:MIDDLE]) + gzip.compress(CONTENT[MIDDLE:]) + b"\0" * 100,
-                (2, []),
-                id="several members and padding, as cat and tapes make it",
-            ),
-            pytest.param(
-                FLUSHED.compress(CONTENT) + FLUSHED.flush(zlib.Z_SYNC_FLUSH),
-                (2, ["line 4: gzip's data are cut off from here on, left out"]),
-                id="cut off",
-            ),
-            pytest.param(
-                gzip.compress(b"".join((*lines([run()]), b" " * (17 << 20), b"\n", *lines([entry()]))), 1),
-                (1, ["line 2: longer than 16 MiB, left out"]),
-                id="a long line",
-            ),
-        ],
-    )
-    def test_is_read(self, packed: bytes, found: tuple[int, list[str]], tmp_path: Path) -> None:
+    @pytest.mark.parametrize("case", CASES)
+    def test_is_read(self, case: str, tmp_path: Path) -> None:
+        packed, found = self.CASES[case]
         assert self.read(tmp_path, packed) == found
 
     def test_that_is_damaged_gives_what_comes_long_before(self, tmp_path: Path) -> None:
@@ -318,28 +283,21 @@ class TestCommands:
     @pytest.mark.parametrize(
         "words",
         [
-            ["show", "{file}"],
-            ["compare", "{file}", "{file}"],
-            ["compare", "old", "old"],
-            ["compare", "old/*.gz", "{file}"],
-            ["check", "--learn", "{file}", "--spread", "1%", "-o", "site.toml"],
-            ["report", "{file}", "-o", "page.html"],
-            ["systems", "{file}"],
-            ["doctor", "--after-hang", "{file}"],
-            ["fleet", "show", "old"],
+            *("show FILE", "compare FILE FILE", "compare old old", "compare old/*.gz FILE", "systems FILE"),
+            *("check --learn FILE --spread 1% -o site.toml", "report FILE -o page.html", "fleet show old"),
+            "doctor --after-hang FILE",
         ],
-        ids=" ".join,
     )
-    def test_reads_it(self, file: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-        code = main([word.format(file=file) for word in words])
+    def test_reads_it(self, file: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+        code = main(words.replace("FILE", file).split())
         printed = capsys.readouterr()
-        if words[0] == "fleet":
+        if words.startswith("fleet"):
             # Two GPUs of one host are no fleet, but the file was read.
             assert "1 result files, no figure of one node" in printed.err or code in (0, 6, 8), printed.err
-        elif words[0] == "doctor":
+        elif words.startswith("doctor"):
             assert "cannot read" not in printed.err
         else:
-            assert code in (ExitCode.OK, ExitCode.CANNOT_TELL), printed.err
+            assert code in JUDGED, printed.err
 
     @pytest.mark.parametrize("resume", [False, True])
     def test_none_is_written(self, file: str, resume: bool) -> None:
