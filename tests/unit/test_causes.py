@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from support import records
 from support.fake_facts import MPI
+from support.golden import Golden
 
 from wirespeed.doctor import hang, trials
 from wirespeed.doctor.facts.model import MachineFacts, MpiFact
@@ -103,32 +104,34 @@ def test_another_mpi_was_used() -> None:
 class TestOlderFiles:
     """They have sentences alone."""
 
-    @pytest.mark.parametrize(
-        ("what", "text", "kind", "mpi"),
-        [
-            ("unavailable", "Open MPI 4.1.4 crashed on a device pointer in f", "crash", "Open MPI 4.1.4"),
-            ("unavailable", "MPICH 5 hung on a device pointer (x)", "hang", "MPICH 5"),
-            ("unavailable", "MPICH 5 ended the program on a device pointer (x)", "death", "MPICH 5"),
-            ("unavailable", "MPICH 5 failed on a device pointer (x)", "error", "MPICH 5"),
-            ("unavailable", "no GPU", "lack", ""),
-            (
-                "unavailable",
-                "Open MPI 4 failed on a device pointer (the launcher could not start the ranks: x)",
-                "not started",
-                "Open MPI 4",
-            ),
-            ("hang", "the ranks did not start within 60 s", "not started", ""),
-            ("hang", "rank 1 on n7 (pid 4172) is stopped (SIGSTOP) in MPI_Recv", "stopped", ""),
-            ("hang", "no progress for 15 s: rank 1 on n7 (pid 2) waits", "hang", ""),
-            ("crash", "rank 1 on n7 was killed by SIGSEGV", "crash", ""),
-        ],
+    SENTENCES = (
+        ("unavailable", "Open MPI 4.1.4 crashed on a device pointer in f"),
+        *(
+            ("unavailable", f"MPICH 5 {did} on a device pointer (x)")
+            for did in ("hung", "ended the program", "failed")
+        ),
+        ("unavailable", "no GPU"),
+        (
+            "unavailable",
+            "Open MPI 4 failed on a device pointer (the launcher could not start the ranks: x)",
+        ),
+        ("hang", "the ranks did not start within 60 s"),
+        ("hang", "rank 1 on n7 (pid 4172) is stopped (SIGSTOP) in MPI_Recv"),
+        ("hang", "no progress for 15 s: rank 1 on n7 (pid 2) waits"),
+        ("crash", "rank 1 on n7 was killed by SIGSEGV"),
     )
-    def test_their_sentences(self, what: str, text: str, kind: str, mpi: str) -> None:
-        found = records.as_read([records.failure("aware", None, what, text)])[0]
-        assert isinstance(found, Failure)
-        assert (found.cause.kind, found.cause.mpi, found.cause.pointer) == (kind, mpi, bool(mpi))
-        if kind == "stopped":
-            assert (found.rank, found.host) == (1, "n7")
+
+    def test_their_sentences(self, golden: Golden) -> None:
+        texts = {}
+        for what, text in self.SENTENCES:
+            (found,) = records.as_read([records.failure("aware", None, what, text)])
+            assert isinstance(found, Failure)
+            place = f"rank {found.rank} on {found.host}" if found.host else "no place"
+            pointer = "a device pointer" if found.cause.pointer else "no device pointer"
+            texts[f"{what}: {text}"] = (
+                f"{found.cause.kind}, {found.cause.mpi or 'no MPI'}, {pointer}, {place}"
+            )
+        golden("results/older_causes", texts)
 
     def test_every_failure_in_results_has_a_cause(self) -> None:
         found = [failure for file in RESULTS for failure in failures(file)]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.golden import Golden
 
 from wirespeed.rank.observe.counted_sizes import STRIDE, sizes_to_count, worth_counting
 
@@ -33,33 +33,33 @@ def counted(
     return found
 
 
-def test_a_path_that_is_the_same_everywhere() -> None:
-    """Protects the user's time: nobody learns anything from the sizes between."""
-    found = sorted(counted(POWERS, lambda size: "direct"))
-    assert found == [1, 64, 1 << 12, 1 << 18, 1 << 24, 1 << 30]
+def some(*protocols: str) -> list[int]:
+    """Of four sizes, of which the last two take long."""
+    return counted([8, 64, 512, 4096], lambda size: "direct", [*protocols], [0.01, 0.02, 0.3, 0.6])
 
 
-def test_where_the_verdict_changes() -> None:
-    """Protects "from 4 KiB direct": the last size before is counted, too."""
-    found = counted(POWERS, lambda size: "direct" if size >= 4096 else "unknown")
-    assert {2048, 4096} <= set(found) and len(found) <= 12
+LOW_LATENCY = ["LL" if size <= 512 else "pull" for size in POWERS]
+CASES: dict[str, Callable[[], list[int]]] = {
+    "the same everywhere: nobody learns anything from the sizes between": lambda: counted(
+        POWERS, lambda size: "direct"
+    ),
+    "direct from 4 KiB: the last size before, too": lambda: counted(
+        POWERS, lambda size: "direct" if size >= 4096 else "unknown"
+    ),
+    "the largest size of each protocol": lambda: counted(POWERS, lambda size: "direct", LOW_LATENCY),
+    "the largest size cannot be counted": lambda: counted(
+        POWERS, lambda size: None if size == 1 << 30 else "direct"
+    ),
+    "empty messages cross no wire": lambda: counted([0, 8], lambda size: ""),
+    "alone they are counted, so that the record is there": lambda: counted([0], lambda size: ""),
+    "what takes long is left out": lambda: some("", "", "", ""),
+    "unless it moves otherwise": lambda: some("", "", "", "other"),
+}
 
 
-def test_the_largest_size_of_each_protocol() -> None:
-    """Protects from a protocol whose bytes nobody has seen."""
-    protocols = ["LL" if size <= 512 else "pull" for size in POWERS]
-    assert {512, 1 << 30} <= set(counted(POWERS, lambda size: "direct", protocols))
-
-
-def test_sizes_that_cannot_be_counted() -> None:
-    """Protects from counting everywhere because one size does not work."""
-    assert len(counted(POWERS, lambda size: None if size == 1 << 30 else "direct")) <= 9
-
-
-def test_empty_messages() -> None:
-    """Protects time: they cross no wire. Alone they are counted, so that the record is there."""
-    assert counted([0, 8], lambda size: "") == [8]
-    assert counted([0], lambda size: "") == [0]
+def test_which_sizes(golden: Golden) -> None:
+    """Protects the user's time, and each verdict from a size that nobody has seen."""
+    golden("evidence/counted_sizes", {case: make() for case, make in CASES.items()})
 
 
 @given(st.lists(st.integers(1, 1 << 40), unique=True, max_size=40), st.data())
@@ -77,15 +77,3 @@ def test_every_change_is_found_between_neighbours(sizes: list[int], data: st.Dat
         assert between == 0 or (
             verdicts[low] == verdicts[high] and every[every.index(low) + 1] * STRIDE > high
         )
-
-
-@pytest.mark.parametrize(
-    ("protocols", "expected"),
-    [(["", "", "", ""], [8, 64]), (["", "", "", "other"], [8, 512, 4096])],
-)
-def test_what_takes_long_is_left_out_if_it_moves_like_the_rest(
-    protocols: list[str], expected: list[int]
-) -> None:
-    """Protects time: a counted iteration of 1 GiB through host memory takes 0.7 s."""
-    found = counted([8, 64, 512, 4096], lambda size: "direct", protocols, [0.01, 0.02, 0.3, 0.6])
-    assert found == expected

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import re
 import sys
 from pathlib import Path
@@ -16,11 +15,10 @@ from hypothesis import strategies as st
 from msgspec import structs
 from prometheus_client.parser import text_string_to_metric_families
 from support.examples import examples
-from support.measured import lines, measured, result
+from support.measured import measured, result
 from support.records import as_read, end, entry, head, make_run
 
 import wirespeed
-from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.report.export.formats import FORMATS
 from wirespeed.report.facts.machine import title
@@ -60,23 +58,54 @@ def samples(text: str) -> dict[str, dict[tuple[str, str], Any]]:
     return found
 
 
-class TestPrometheus:
-    @examples(30)
-    @given(FIGURES, TEXT)
-    def test_its_own_parser_reads_the_same_numbers(
-        self, figures: dict[tuple[str, int], float], host: str
-    ) -> None:
-        run = make_run(*(entry(path, size, seconds) for (path, size), seconds in figures.items()))
-        run.head = structs.replace(run.head, environment=Environment(host=host))
-        found = samples(export("prometheus", run))
-        for (path, size), seconds in figures.items():
-            labels = found["wirespeed_time_seconds"][path, str(size)].labels
-            assert labels["host"] == host and labels["pattern"] == "pingpong"
-            assert found["wirespeed_time_seconds"][path, str(size)].value == seconds
-            assert found["wirespeed_time_low_seconds"][path, str(size)].value == seconds * 0.996
-            rates = found.get("wirespeed_bandwidth_bytes_per_second", {})
-            assert (rates[path, str(size)].value if size else 0) == size / seconds
+def osu_blocks(text: str) -> dict[tuple[str, str], dict[int, float]]:
+    """As scripts read OSU's output: the head names the column, lines of two numbers are data."""
+    found: dict[tuple[str, str], dict[int, float]] = {}
+    path, column = "", ""
+    for line in text.splitlines():
+        if title := re.match(r"# wirespeed \S+, path (\S+) ", line):
+            path = title[1]
+        elif line.startswith("# Size"):
+            column = line.split(None, 2)[2]
+            found[path, column] = {}
+        elif line and not line.startswith("#"):
+            size, value = line.split()
+            found[path, column][int(size)] = float(value)
+    return found
 
+
+@examples(30)
+@given(FIGURES, TEXT)
+def test_the_same_numbers_are_read_back(figures: dict[tuple[str, int], float], host: str) -> None:
+    """By Prometheus' own parser, by scripts that read OSU's tables, and by ReFrame's sn.extractsingle."""
+    run = make_run(*(entry(path, size, seconds) for (path, size), seconds in figures.items()))
+    run.head = structs.replace(run.head, environment=Environment(host=host))
+    found, osu, lines_ = (
+        samples(export("prometheus", run)),
+        osu_blocks(export("osu", run)),
+        export("reframe", run),
+    )
+    rates = found.get("wirespeed_bandwidth_bytes_per_second", {})
+    for (path, size), seconds in figures.items():
+        key = path, str(size)
+        labels = found["wirespeed_time_seconds"][key].labels
+        assert labels["host"] == host and labels["pattern"] == "pingpong"
+        assert found["wirespeed_time_seconds"][key].value == seconds
+        assert found["wirespeed_time_low_seconds"][key].value == seconds * 0.996
+        assert (rates[key].value if size else 0) == size / seconds
+        assert osu[path, "Latency (us)"][size] == pytest.approx(seconds * 1e6, rel=1e-5)
+        # The pattern of examples/reframe_check.py.
+        pattern = rf"^wirespeed: pattern=pingpong path={path} .*bytes={size} .*latency_us=(?P<us>\S+)"
+        (line,) = re.finditer(pattern, lines_, re.MULTILINE)
+        assert float(line["us"]) == pytest.approx(seconds * 1e6, rel=1e-8)
+        if size:
+            rate = re.search(rf"path={path} memory=\S+ bytes={size} .*bandwidth_GBps=(\S+)", lines_)
+            assert rate and float(rate[1]) == pytest.approx(size / seconds / 1e9, rel=1e-8)
+            in_osu = osu[path, "Bandwidth (MB/s)"][size]
+            assert in_osu == pytest.approx(size / seconds / 1e6, rel=1e-5, abs=1e-12)
+
+
+class TestPrometheus:
     @pytest.mark.parametrize("file", measured("*.jsonl*"))
     def test_measured_files(self, file: Path) -> None:
         results = read(file)
@@ -99,67 +128,6 @@ class TestPrometheus:
         (run,) = collect(as_read([{**head(), "started": date}, entry("host", 8, 2e-6, at=date), end()]))
         assert title(run) == "pingpong on n1"
         assert "timestamp" not in export("prometheus", run) and date in export("json", run)
-
-
-def osu_blocks(text: str) -> dict[tuple[str, str], dict[int, float]]:
-    """As scripts read OSU's output: the head names the column, lines of two numbers are data."""
-    found: dict[tuple[str, str], dict[int, float]] = {}
-    path, column = "", ""
-    for line in text.splitlines():
-        if title := re.match(r"# wirespeed \S+, path (\S+) ", line):
-            path = title[1]
-        elif line.startswith("# Size"):
-            column = line.split(None, 2)[2]
-            found[path, column] = {}
-        elif line and not line.startswith("#"):
-            size, value = line.split()
-            found[path, column][int(size)] = float(value)
-    return found
-
-
-class TestOsu:
-    @examples(30)
-    @given(FIGURES)
-    def test_read_back(self, figures: dict[tuple[str, int], float]) -> None:
-        run = make_run(*(entry(path, size, seconds) for (path, size), seconds in figures.items()))
-        found = osu_blocks(export("osu", run))
-        for (path, size), seconds in figures.items():
-            latency = found[path, "Latency (us)"][size]
-            assert latency == pytest.approx(seconds * 1e6, rel=1e-5)
-            if size:
-                rate = found[path, "Bandwidth (MB/s)"][size]
-                assert rate == pytest.approx(size / seconds / 1e6, rel=1e-5, abs=1e-12)
-
-
-class TestReframe:
-    @examples(30)
-    @given(FIGURES)
-    def test_extracted_by_a_regular_expression(self, figures: dict[tuple[str, int], float]) -> None:
-        """What ReFrame's sn.extractsingle does with the pattern in examples/reframe_check.py."""
-        run = make_run(*(entry(path, size, seconds) for (path, size), seconds in figures.items()))
-        text = export("reframe", run)
-        for (path, size), seconds in figures.items():
-            pattern = rf"^wirespeed: pattern=pingpong path={path} .*bytes={size} .*latency_us=(?P<us>\S+)"
-            (found,) = re.finditer(pattern, text, re.MULTILINE)
-            assert float(found["us"]) == pytest.approx(seconds * 1e6, rel=1e-8)
-            if size:
-                rate = re.search(rf"path={path} memory=\S+ bytes={size} .*bandwidth_GBps=(\S+)", text)
-                assert rate and float(rate[1]) == pytest.approx(size / seconds / 1e9, rel=1e-8)
-
-
-class TestCommand:
-    @pytest.mark.parametrize("name", ["prometheus", "osu", "reframe"])
-    def test_good_lines_of_a_damaged_newer_file(
-        self, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        head_, *rest = lines(RESULTS[0])
-        file = tmp_path / "r.jsonl"
-        newer = json.dumps({**json.loads(head_), "schema": 99})
-        file.write_text("\n".join([newer, *rest[:4], "{broken", rest[5][:50]]))
-        assert main(["show", str(file), "--format", name]) == ExitCode.OK
-        printed = capsys.readouterr()
-        assert printed.out and "schema 99" in printed.err and "damaged" in printed.err
-        assert main(["show", str(file), "--format", name, "--against", "summit"]) == ExitCode.USAGE
 
 
 class TestTables:

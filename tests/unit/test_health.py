@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pynvml
@@ -35,33 +36,24 @@ def taken(source: HealthSource) -> HealthReading:
     return health
 
 
-class TestNames:
-    @pytest.mark.parametrize(
-        ("name", "held"),
-        [
-            ("GpuIdle", []),
-            ("ApplicationsClocksSetting", []),
-            ("SyncBoost", []),
-            ("DisplayClockSetting", []),
-            ("SwPowerCap", ["its power cap"]),
-            ("HwSlowdown", ["its hardware"]),
-            ("SwThermalSlowdown", ["its temperature limit"]),
-            ("HwThermalSlowdown", ["its hardware, because of heat"]),
-            ("HwPowerBrakeSlowdown", ["the power brake of its host"]),
-        ],
-    )
-    def test_which_reasons_are_throttling(self, name: str, held: list[str]) -> None:
-        """Protects idle GPUs, and those whose clocks somebody set, from being called throttled."""
-        assert nvidia.held_by(getattr(pynvml, f"nvmlClocksThrottleReason{name}")) == held
+HELD = {
+    "GpuIdle ApplicationsClocksSetting SyncBoost DisplayClockSetting": [],
+    "SwPowerCap": ["its power cap"],
+    "HwSlowdown": ["its hardware"],
+    "SwThermalSlowdown": ["its temperature limit"],
+    "HwThermalSlowdown": ["its hardware, because of heat"],
+    "HwPowerBrakeSlowdown": ["the power brake of its host"],
+    # The hardware sets both bits: two statements would be about one thing.
+    "SwPowerCap HwSlowdown HwPowerBrakeSlowdown": ["its power cap", "the power brake of its host"],
+}
 
-    def test_a_slowdown_has_its_cause(self) -> None:
-        """Protects from two statements about one thing: the hardware sets both bits."""
-        both = pynvml.nvmlClocksThrottleReasonHwSlowdown | pynvml.nvmlClocksThrottleReasonHwPowerBrakeSlowdown
-        assert nvidia.held_by(both) == ["the power brake of its host"]
-        assert nvidia.held_by(pynvml.nvmlClocksThrottleReasonSwPowerCap | both) == [
-            "its power cap",
-            "the power brake of its host",
-        ]
+
+class TestNames:
+    def test_which_reasons_are_throttling(self) -> None:
+        """Protects idle GPUs, and those whose clocks somebody set, from being called throttled."""
+        for names, held in HELD.items():
+            bits = (getattr(pynvml, f"nvmlClocksThrottleReason{name}") for name in names.split())
+            assert nvidia.held_by(sum(bits)) == held, names
 
     def test_numbers_are_those_of_the_header(self) -> None:
         """Protects every number that NVML is asked with: nvidia-ml-py is made from nvml.h."""
@@ -176,68 +168,65 @@ class TestChanges:
         assert "nvidia: no" in find_health_sources([], False)[1]
 
 
-class TestSysfs:
-    def test_events_of_a_core_count_once(self, tmp_path: Path) -> None:
-        """Protects the number: both threads of a core count its events, all CPUs the package's."""
-        for number, core in enumerate((0, 0, 1)):
-            one = tmp_path / f"cpu{number}"
-            write(one / "topology", {"physical_package_id": "0", "core_id": str(core)})
-            counts = {"core_throttle_count": str(3 + core), "package_throttle_count": "10"}
-            write(one / "thermal_throttle", counts)
-        source = cpu.find([], False, tmp_path)
-        assert source
+CORES = {
+    f"cpu{number}/{file}": count
+    for number, core in enumerate((0, 0, 1))
+    for file, count in (
+        *(("topology/physical_package_id", "0"), ("topology/core_id", str(core))),
+        ("thermal_throttle/core_throttle_count", str(3 + core)),
+        ("thermal_throttle/package_throttle_count", "10"),
+    )
+}
+LATER = {f"cpu{number}/thermal_throttle/core_throttle_count": "5" for number in (0, 1)}
+PORT = {"mlx5_0/ports/1/counters/symbol_error": "4", "mlx5_0/ports/1/counters/link_downed": "no number"}
+NETS = {
+    f"{name}/statistics/{what}": count
+    for name in ("eth0", "br0")
+    for what, count in (("rx_errors", "1"), ("rx_dropped", "99"), ("tx_dropped", "0"))
+} | {"eth0/device/vendor": "0x15b3"}
+RAS = {
+    f"0000:03:00.0/{file}": text
+    for file, text in (
+        *(("pcie_replay_count", "3"), ("ras/umc_err_count", "ue: 1\nce: 20")),
+        ("ras/xgmi_wafl_err_count", "ue: 0\nce: 2"),
+    )
+}
+SYSFS: dict[str, tuple[ModuleType, bool, list[str], dict[str, str], dict[str, str]]] = {
+    "events of a core count once, though each of its threads has them": (cpu, False, [], CORES, LATER),
+    "a CPU that does not count": (cpu, False, [], {}, {}),
+    "ports, between hosts; a counter that is no number": (infiniband, True, [], PORT, {}),
+    "ports, inside a host: others' traffic": (infiniband, False, [], PORT, {}),
+    "interfaces of hardware, no bridge; drops of unknown protocols are no errors": (
+        network,
+        True,
+        [],
+        NETS,
+        {},
+    ),
+    "interfaces, inside a host": (network, False, [], NETS, {}),
+    "an AMD GPU": (amd, False, ["hip", "host"], RAS, {}),
+    "a GPU of NVIDIA": (amd, False, ["cuda"], RAS, {}),
+}
+"""Module, several hosts?, kinds of devices, files, and files that have changed at the second reading."""
+
+
+def test_what_files_tell(tmp_path: Path, golden: Golden) -> None:
+    """Protects each number from being counted twice, and from errors that are no one's here."""
+    texts = {}
+    for number, (title, (module, several, kinds, files, later)) in enumerate(SYSFS.items()):
+        write(folder := tmp_path / str(number), files)
+        devices = [{"kind": kind, "index": 0, "pci": "0000:03:00.0"} for kind in kinds]
+        if (source := module.find(devices, several, folder)) is None:
+            texts[title] = "none"
+            continue
         before = taken(source)
-        assert before.held_times == {("CPU", "the heat of a core"): 7, ("CPU", "the heat of a package"): 10}
-        for number in (0, 1):
-            write(tmp_path / f"cpu{number}/thermal_throttle", {"core_throttle_count": "5"})
-        assert changes("n1", before, taken(source))["throttled"] == [
-            {"host": "n1", "place": "CPU", "reason": "the heat of a core", "times": 2}
-        ]
-
-    def test_a_cpu_that_does_not_count(self, tmp_path: Path) -> None:
-        assert cpu.find([], False, tmp_path) is None
-
-    def test_ports_between_hosts_alone(self, tmp_path: Path) -> None:
-        """Protects jobs of one host from errors that others' traffic makes."""
-        port = tmp_path / "mlx5_0/ports/1"
-        write(port, {"counters/symbol_error": "4", "counters/link_downed": "no number"})
-        assert infiniband.find([], False, tmp_path) is None
-        source = infiniband.find([], True, tmp_path)
-        assert source
-        assert taken(source).errors == {("mlx5_0 port 1", "symbol errors"): 4}
-
-    def test_interfaces_of_hardware_alone(self, tmp_path: Path) -> None:
-        """Protects from counting a packet once more on a bridge; drops of unknown protocols are no errors."""
-        statistics = {
-            "statistics/rx_errors": "1",
-            "statistics/rx_dropped": "99",
-            "statistics/tx_dropped": "0",
-        }
-        write(tmp_path / "eth0", {**statistics, "device/vendor": "0x15b3"})
-        write(tmp_path / "br0", statistics)
-        assert network.find([], False, tmp_path) is None
-        source = network.find([], True, tmp_path)
-        assert source
-        assert taken(source).errors == {
-            ("eth0", "receive errors"): 1,
-            ("eth0", "packets dropped before they were sent"): 0,
-        }
-
-    def test_amd(self, tmp_path: Path) -> None:
-        gpu = tmp_path / "0000:03:00.0"
-        ras = {"ras/umc_err_count": "ue: 1\nce: 20", "ras/xgmi_wafl_err_count": "ue: 0\nce: 2"}
-        write(gpu, {"pcie_replay_count": "3", **ras})
-        devices: list[dict[str, Any]] = [{"kind": "hip", "index": 0, "pci": "0000:03:00.0"}, {"kind": "host"}]
-        source = amd.find(devices, False, tmp_path)
-        assert source
-        assert taken(source).errors == {
-            ("GPU 0", "PCIe replays"): 3,
-            ("GPU 0", "uncorrected ECC errors"): 1,
-            ("GPU 0", "corrected ECC errors"): 20,
-            ("GPU 0", "uncorrected xGMI errors"): 0,
-            ("GPU 0", "corrected xGMI errors"): 2,
-        }
-        assert amd.find([{"kind": "cuda", "index": 0, "pci": "0000:03:00.0"}], False, tmp_path) is None
+        write(folder, later)
+        found = changes("n1", before, taken(source))
+        lines = [f"{': '.join(key)}: {count}" for key, count in (before.errors | before.held_times).items()]
+        texts[title] = "\n".join(
+            [*lines, *(f"then {one}" for one in (*found["errors"], *found["throttled"]))]
+        )
+    golden("evidence/health_files", texts)
 
 
 def test_a_counter_that_is_gone_has_told_nothing() -> None:
