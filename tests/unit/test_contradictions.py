@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from support import report_files as made
+from support.fake_run import FakeRun
+from support.fleet_files import write_fleet
 from support.golden import Golden
-from support.impossible import CLOCK, FALSE, last_run, program_run
+from support.impossible import CLOCK, FALSE, WHY, WIDE, last_run, program_run
 from support.measured import KINDS, measured, name_of, result
-from support.records import SIZES, as_read, end, entry, figure, head, make_run, shown, step
+from support.records import SIZES, as_read, console, end, entry, figure, head, make_run, shown, step
 
+from wirespeed.cli.main import main
 from wirespeed.errors import PRECEDENCE, ExitCode, gravest
+from wirespeed.fleet.history import read_history
 from wirespeed.job.plan import Plan
 from wirespeed.limits import Ceiling
 from wirespeed.paths import find_path
 from wirespeed.patterns import Shape, find_pattern
+from wirespeed.report.drift.detection import Drift
+from wirespeed.report.page import read_sources, render
+from wirespeed.report.terminal.progress import ProgressLines
 from wirespeed.results import recorder
 from wirespeed.results.contradiction import Contradiction
 from wirespeed.results.decoding import fitted
@@ -362,3 +372,88 @@ def test_a_newer_mark_is_judged_again() -> None:
     (one,) = as_read([entry("host", 8, 1e-6, impossible=[mark])])
     assert make_run(entry("host", 8, 1e-6, impossible=[mark])).entries["host", 8].impossible == []
     assert isinstance(one, Entry) and one.why_impossible == "they differ"
+
+
+# ---- what guards a machine does without them ------------------------------------------------------------
+
+
+def test_watch_has_no_verdict_of_it() -> None:
+    """Protects a watched machine from being called slower, or lost, by a figure that cannot be."""
+    drift = Drift(first=2)
+    for more in ({}, {}, FALSE, FALSE):
+        drift.add(make_run(entry("host", 8, 1e-6), entry("host", 64, 1e-6, **more)))
+    assert not drift.harmed and [one.key.bytes for one in drift.verdicts.figures] == [8]
+
+
+def test_a_fleet_leaves_it_out(tmp_path: Path) -> None:
+    """Protects a node from being judged by it; a warning says which file."""
+    write_fleet(tmp_path, nodes=4, days=1, rounds=1)
+    before = read_history(str(tmp_path))
+    file = min(tmp_path.glob("*.jsonl"))
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    file.write_text(
+        "".join(json.dumps(one | (FALSE if one["kind"] == "entry" else {})) + "\n" for one in lines)
+    )
+    after = read_history(str(tmp_path))
+    assert len(after.loose) == len(before.loose) - 1 and not before.warnings
+    assert after.warnings == [f"{file}: 1 figure that cannot be true, left out ('wirespeed show' says why)"]
+
+
+@pytest.mark.parametrize(
+    ("codes", "code"),
+    [
+        ((ExitCode.OK, ExitCode.IMPOSSIBLE), ExitCode.IMPOSSIBLE),
+        ((ExitCode.IMPOSSIBLE, ExitCode.FAILED_ENTRY), ExitCode.IMPOSSIBLE),
+        ((ExitCode.FAILED_ENTRY, ExitCode.OK), ExitCode.FAILED_ENTRY),
+    ],
+)
+def test_the_code_of_several_plans(
+    fake: FakeRun, monkeypatch: pytest.MonkeyPatch, codes: tuple[ExitCode, ...], code: ExitCode
+) -> None:
+    """Protects `--ranks 2,4`: the gravest code is the command's, and what follows is measured too."""
+    left = iter(codes)
+    measure = fake.measure
+
+    def coded(plan: Plan, observe: Any, bound: object = None) -> ExitCode:
+        measure(plan, observe)
+        return next(left)
+
+    monkeypatch.setattr(sys.modules["wirespeed.frontend.session"], "measure", coded)
+    assert main(["ring", "--ranks", "2,4", "--paths", "host", "--sizes", "8"]) == code
+    assert len(fake.plans) == 2
+
+
+# ---- progress and page; golden/report/impossible.transcript has the rest --------------------------------
+
+
+def test_progress() -> None:
+    """Protects who watches a run from a number that its file calls impossible."""
+    stream = io.StringIO()
+    progress = ProgressLines(console(100))
+    progress._console.file = stream
+    (one,) = make_run(entry("host", 8, 1e-9, **FALSE)).impossible.values()
+    progress(one)
+    assert f"impossible: {WHY}" in stream.getvalue() and "us" not in stream.getvalue().split()
+
+
+def page_files(folder: Path) -> list[str]:
+    def curve(path: str, latency: float) -> list[dict[str, Any]]:
+        return [made.entry(path, size, latency + size / 4e10) for size in made.SIZES]
+
+    records = [made.head(), made.step("aware"), made.step("gpu"), *curve("aware", 2e-6), *curve("gpu", 1e-6)]
+    for one in records:
+        if (one.get("path"), one.get("bytes"), one["kind"]) == ("gpu", 1 << 10, "entry"):
+            one |= FALSE
+        if (one.get("path"), one.get("bytes"), one["kind"]) == ("aware", 1 << 16, "entry"):
+            one |= made.entry("aware", 1 << 16, one["seconds"]["median"], precision=WIDE)
+    return [made.write(folder / "a.jsonl", *records, made.end())]
+
+
+def test_the_page_s_data(tmp_path: Path) -> None:
+    """Protects curves from the point that cannot be; the table names its size."""
+    page = render(*read_sources(page_files(tmp_path)))
+    data = json.loads(page.split('id="data">')[1].split("</script>")[0])
+    curves = {one["path"]: one for one in data["charts"][0]["series"]}
+    assert curves["gpu"]["impossible"] == [1 << 10] and 1 << 10 not in curves["gpu"]["bytes"]
+    assert "impossible" not in curves["aware"]
+    assert f"impossible: {WHY.replace(chr(39), '&#39;')}" in page

@@ -1,4 +1,4 @@
-"""wirespeed watch: repetitions, what it calls drift, and what it says on a terminal and elsewhere."""
+"""wirespeed watch: repetitions, drift, new errors and throttling, and what it says of them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from msgspec import structs
 from rich.console import Console
 from support.fake_run import FakeRun
 from support.golden import Golden
-from support.records import console, entry, failure, make_run, text_of
+from support.records import as_read, console, entry, failure, make_run, text_of
 
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode
@@ -126,16 +127,21 @@ CASES: dict[str, Callable[[], Drift]] = {
 }
 
 
+def summed(drift: Drift) -> str:
+    screen = console(100)
+    print_summary(screen, drift)
+    return text_of(screen)
+
+
 class TestDrift:
     def test_what_is_said(self, golden: Golden) -> None:
         """Protects from alarms by noise and from "as before" where nobody knows: line, summary, exit code."""
         said = {}
         for case, make in CASES.items():
-            drift, screen = make(), console(100)
-            print_summary(screen, drift)
+            drift = make()
             at_the_end = line(drift, drift.verdicts).partition(" ")[2]
             ends = f"{at_the_end}\nharmed: {drift.harmed}, unjudged: {bool(drift.unjudged)}"
-            said[case] = f"{text_of(screen)}{ends}"
+            said[case] = f"{summed(drift)}{ends}"
         golden("drift/watches", said)
 
     @pytest.mark.parametrize("phi", [0.5, 0.95])
@@ -251,3 +257,130 @@ class TestCommand:
         assert main(["watch", "--count", "3", "--out", "w.jsonl"]) == ExitCode.OK
         assert fake.plan.sizes == (8, 1 << 16, 1 << 24) and fake.plan.pattern == "pingpong"
         assert len(slept) == 2 and all(55 < seconds <= 60 for seconds in slept)
+
+
+REPLAYS = "NVLink replay errors"
+
+
+def error(count: int) -> dict[str, Any]:
+    return {"host": "n1", "place": "GPU 0 link 3", "what": REPLAYS, "count": count}
+
+
+def health(path: str, *errors: dict[str, Any], **more: Any) -> dict[str, Any]:
+    known = {"counted": [REPLAYS, "PCIe replays"], "watched": ["n1 GPU 0"], "seconds": 1.0}
+    return {"kind": "health", "run": "r", "step": 0, "path": path, "errors": [*errors], **known, **more}
+
+
+def measured(*records: dict[str, Any]) -> Run:
+    """Two paths at two sizes, and these records."""
+    entries = (entry(path, size, 1e-6, 0.002) for path in ("aware", "staged") for size in (8, 1 << 20))
+    return make_run(*entries, *records)
+
+
+def sick(*bad: bool) -> Drift:
+    """A repetition each, with new errors and throttling or not."""
+    held = {"host": "n1", "place": "GPU 0", "reason": "its power cap", "seconds": 0.25}
+    ill, well = health("aware", error(3), throttled=[held]), health("aware")
+    return goes_on(Drift(2, lasted=125.0), *(measured(ill if one else well, health("staged")) for one in bad))
+
+
+def slow_by(by: float) -> Run:
+    return make_run(entry("host", 8, 1e-6 * by, 0.002))
+
+
+class TestHealth:
+    def test_new_errors_are_red(self) -> None:
+        """Protects the count from being read over, as that of throttled repetitions."""
+        shown = io.StringIO()
+        screen = Console(file=shown, force_terminal=True, color_system="standard", width=100)
+        print_summary(screen, sick(False, True, False, True))
+        assert re.search(r"\[31m *6\x1b", shown.getvalue())
+
+    def test_summaries(self, golden: Golden) -> None:
+        """Protects what was counted, and what was slow for a while, from being forgotten at the end."""
+        lacks = health("aware", counted=[], watched=[], lacks=["PCIe replays: Not Supported"])
+        slow = [slow_by(1.0)] * 5 + [slow_by(1.5)] * 3
+        cases = {
+            "new errors and throttling": sick(False, True, False, True),
+            "nothing counts them": goes_on(Drift(5), measured(lacks)),
+            "nothing was read": goes_on(Drift(5), measured()),
+            "slow at the end": goes_on(Drift(5), *slow),
+            "slow for a while": goes_on(Drift(5), *slow, *[slow_by(1.0)] * 3),
+            "errors that links corrected": goes_on(
+                Drift(5), measured(health("aware", corrected=[error(2000)]))
+            ),
+            "nothing measured": Drift(5),
+        }
+        golden("drift/health", {case: summed(drift) for case, drift in cases.items()})
+
+    def test_a_line_and_a_table_name_the_sick(self) -> None:
+        drift = sick(False, False, True)
+        assert ", throttled or with new errors: aware, as in the first 2" in line(drift, drift.verdicts)
+        screen = Console(file=io.StringIO(), width=120, force_terminal=True, legacy_windows=False)
+        with Watching(screen, drift, lambda: 100.0, over=190.0) as watching:
+            watching.measured(drift.verdicts)
+        assert "3 repetitions; 1 throttled or with new errors; 1:30 left" in text_of(screen)
+
+    def test_for_a_time(
+        self, fake: FakeRun, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Protects the soak: without pauses until the time is over, at least once, then a summary."""
+        now = [100.0]
+        slept: list[float] = []
+        measure = fake.measure
+
+        def ten_seconds(plan: Plan, observe: Any, bound: object) -> ExitCode:
+            now[0] += 10
+            return measure(plan, observe)
+
+        def sleep(seconds: float) -> None:
+            now[0] += seconds
+            slept.append(seconds)
+
+        clock = SimpleNamespace(monotonic=lambda: now[0])
+        monkeypatch.setattr("wirespeed.cli.guard.watch.time", clock)
+        monkeypatch.setattr("wirespeed.interrupts.sleep", sleep)
+        monkeypatch.setattr("wirespeed.frontend.session.measure", ten_seconds)
+
+        def repetitions(words: str) -> tuple[int, float]:
+            fake.plans.clear()
+            slept.clear()
+            assert main(f"watch {words} --device cpu --out {len(words)}.jsonl".split()) == ExitCode.OK
+            return len(fake.plans), sum(slept)
+
+        assert repetitions("--for 25s") == (3, 0)
+        assert "3 repetitions in 0:30" in capsys.readouterr().out
+        assert repetitions("--for 0") == (1, 0)
+        assert repetitions("--for 2m --every 1m") == (2, 50), "no pause at the end"
+        assert repetitions("--for 1h --every 30s --count 4") == (4, 60)
+
+    @pytest.mark.parametrize(("words", "code"), [([], ExitCode.OK), (["--fail"], ExitCode.WORSE)])
+    def test_new_errors_and_the_exit_code(
+        self, words: list[str], code: int, fake: FakeRun, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        measure = fake.measure
+
+        def sick(plan: Plan, observe: Any, bound: object) -> ExitCode:
+            done = measure(plan, observe)
+            for record in as_read([health("host", error(1))]):
+                observe(record)
+            return done
+
+        monkeypatch.setattr("wirespeed.frontend.session.measure", sick)
+        assert main(["watch", "--every", "0", "--count", "2", "--out", "w.jsonl", *words]) == code
+
+    def test_ctrl_c_leaves_a_summary(self, fake: FakeRun, capsys: pytest.CaptureFixture[str]) -> None:
+        """Protects what was measured until then."""
+        measure = fake.measure
+
+        def later(plan: Plan, observe: Any, bound: object) -> ExitCode:
+            if len(fake.plans) == 3:
+                raise KeyboardInterrupt
+            return measure(plan, observe)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("wirespeed.frontend.session.measure", later)
+            assert (
+                main(["watch", "--for", "1h", "--device", "cpu", "--out", "w.jsonl"]) == ExitCode.INTERRUPTED
+            )
+        assert "3 repetitions in 0:00" in capsys.readouterr().out
