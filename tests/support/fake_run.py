@@ -29,19 +29,25 @@ class FakeRun:
         self.code = ExitCode.OK
         self.error: BaseException | None = None
         self.silent = False
-        self.failures: list[dict[str, Any]] = []
+        self.more: list[dict[str, Any]] = []
+        """Records that it tells after its figures."""
+        self.begins: Callable[[Plan], object] = lambda plan: None
+        """Called before a plan is measured; may raise."""
+        self.changed: Callable[[Event], Event] = lambda event: event
+        """What it tells instead of an event."""
 
     @property
     def plan(self) -> Plan:
         return self.plans[-1]
 
     def measure(self, plan: Plan, observe: Observer, bound: object = None) -> ExitCode:
+        self.begins(plan)
         self.plans.append(plan)
 
         def record(line: dict[str, Any]) -> None:
             found = record_of(line)
             assert found is not None
-            observe(found)
+            observe(self.changed(found))
 
         if not self.silent:
             known = {**plan.to_dict(), "out": plan.out or DEFAULT_OUT}
@@ -50,8 +56,8 @@ class FakeRun:
             for index, size in enumerate(plan.sizes[:4]):
                 observe(Progress("host", size, index, 4))
                 record(entry("host", size, 1e-6))
-            for failure in self.failures:
-                record({"kind": "failure", "run": "r", **failure})
+            for line in self.more:
+                record(line)
         if self.error:
             raise self.error
         if not self.silent:

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import records
 from support.examples import examples
 
 from wirespeed.errors import WirespeedError
 from wirespeed.frontend import bound as module
 from wirespeed.frontend.bound import LEAST_S, Bound
 from wirespeed.rank.path_time import PathTime, telling
-from wirespeed.report.check.evaluate import check
-from wirespeed.report.check.requirements import read_requirements
-from wirespeed.report.facts import failures
-from wirespeed.results.runs import Run, collect
 from wirespeed.units import parse_time, time_word
 
 
@@ -112,57 +106,12 @@ class TestAPath:
         assert order[:3] == [0, count - 1, (count - 1) // 2] if count > 2 else True
 
 
-def run_with(*parts: dict[str, object], launches: int = 1) -> Run:
-    head, end = records.head(), {**records.end(), "left_out": list(parts)}
-    head["plan"] |= {"budget": 10.0, "sizes": [8, 64, 1 << 20], "launches": launches}
-    return collect(records.as_read([head, records.entry("host", 8, 1e-6), end]))[0]
+TIMES = {"10": 10.0, "0.5s": 0.5, "2m": 120.0, "1 h": 3600.0, "0": 0.0, ".5": 0.5}
 
 
-class TestWhatIsLeftOut:
-    def test_it_is_named(self) -> None:
-        run = run_with(
-            {"path": "host", "sizes": [64, 1 << 20]},
-            {"path": "staged", "sizes": [8, 64, 1 << 20]},
-            {"path": "aware", "sizes": [8, 64, 1 << 20]},
-            {"path": "host", "sizes": []},
-        )
-        assert failures.left_out(run) == (
-            "Left out for --within 10s: host at 64 B to 1 MiB; all of staged, aware; "
-            "the count of bytes of host"
-        )
-        assert failures.left_out(run_with()) is None
-
-    def test_launches_are_told_of_sizes_alone(self) -> None:
-        parts: list[dict[str, object]] = [{"path": "host", "sizes": [], "launch": n} for n in (1, 2)]
-        run = run_with(*parts, {"path": "host", "sizes": [64], "launch": 3}, launches=3)
-        assert failures.left_out(run) == (
-            "Left out for --within 10s: the count of bytes of host; host at 64 B, launch 3"
-        )
-
-    def test_check_cannot_tell_of_it(self, tmp_path: Path) -> None:
-        """Protects a machine from the blame for figures that nobody had time to measure."""
-        file = tmp_path / "site.toml"
-        file.write_text('[[require]]\npath = "host"\n[require.sizes]\n1M = "at least 1 GB/s"\n')
-        asked = read_requirements(str(file))
-        (found,) = check(asked, [run_with({"path": "host", "sizes": [1 << 20]})])
-        assert (found.what, found.text) == (
-            "cannot tell",
-            "no figure: left out for --within 10s, which was over",
-        )
-        (found,) = check(asked, [run_with()])
-        assert found.what == "missing"
-
-
-@pytest.mark.parametrize(
-    ("word", "seconds"),
-    [("10", 10.0), ("0.5s", 0.5), ("2m", 120.0), ("1 h", 3600.0), ("0", 0.0), (".5", 0.5)],
-)
-def test_times_as_people_write_them(word: str, seconds: float) -> None:
-    assert parse_time(word) == seconds
-    assert parse_time(time_word(seconds)) == seconds
-
-
-@pytest.mark.parametrize("word", ["", "-1", "10 days", "24h", "1e3", "nan", "s"])
-def test_what_is_no_time(word: str) -> None:
-    with pytest.raises(ValueError, match="write a time below a day"):
-        parse_time(word)
+def test_times_as_people_write_them() -> None:
+    assert {word: parse_time(word) for word in TIMES} == TIMES
+    assert [parse_time(time_word(seconds)) for seconds in TIMES.values()] == [*TIMES.values()]
+    for word in ("", "-1", "10 days", "24h", "1e3", "nan", "s"):
+        with pytest.raises(ValueError, match="write a time below a day"):
+            parse_time(word)

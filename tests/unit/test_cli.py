@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.command import captured
 from support.examples import examples
-from support.fake_run import FakeRun, Observer, one_line
+from support.fake_run import FakeRun, one_line
 from support.records import entry
 
 import wirespeed.cli.share
@@ -113,17 +113,15 @@ class TestBadInput:
 
 class TestEndings:
     def test_of_several_operations_those_are_measured_that_can_be(
-        self, fake: FakeRun, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+        self, fake: FakeRun, capsys: pytest.CaptureFixture[str]
     ) -> None:
         """Protects a script from a failure where two of three were measured; the third is named, and why."""
-        measure = fake.measure
 
-        def refuses(plan: Plan, observe: Observer, bound: object) -> ExitCode:
+        def refuses(plan: Plan) -> None:
             if dict(plan.options)["operation"] == "load":
                 raise WirespeedError("gpu-load: no GPU", ExitCode.UNAVAILABLE)
-            return measure(plan, observe, bound)
 
-        monkeypatch.setattr(sys.modules["wirespeed.frontend.session"], "measure", refuses)
+        fake.begins = refuses
         for words in ("put,get,load", "load,put,get"):
             fake.plans.clear()
             assert main(["rma", "--operation", words]) == ExitCode.OK

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -280,18 +280,24 @@ def figure_of_host(**more: Any) -> Entry:
     return fitted(Entry, {**told, "seconds": seconds, **more, "run": ""})
 
 
+def recorded(plan: Plan, told: Entry, step: recorder.StepJob | None = None) -> ExitCode:
+    """The exit code of a run that measured this."""
+    made = recorder.Recorder(plan, lambda event: None)
+    made.begin(["wirespeed"], [], {"cost_s": 0, "resolution_s": 0})
+    if step:
+        made.started(0, find_path(told.path), step)
+    made.take(told, 0)
+    return made.end("complete")
+
+
 def test_the_file_has_the_mark_and_the_run_its_code(tmp_path: Path) -> None:
     """Protects readers of the file alone, and scripts; a second try makes both good again."""
-    file, seen = tmp_path / "r.jsonl", list[Any]()
-    plan = Plan(pattern="pingpong", sizes=(8,), out=str(file))
-    for told, code in ((figure_of_host(**FALSE), ExitCode.IMPOSSIBLE), (figure_of_host(), ExitCode.OK)):
-        made = recorder.Recorder(plan, seen.append)
-        made.begin(["wirespeed"], [], {"cost_s": 0, "resolution_s": 0})
-        made.take(told, 0)
-        assert made.end("complete") == code
-        plan = Plan(pattern="pingpong", sizes=(8,), out=str(file), resume=True)
+    file = tmp_path / "r.jsonl"
+    for more, code in ((FALSE, ExitCode.IMPOSSIBLE), ({}, ExitCode.OK)):
+        plan = Plan(pattern="pingpong", sizes=(8,), out=str(file), resume=not more)
+        assert recorded(plan, figure_of_host(**more)) == code
         with Store(file, resume=True) as store:
-            assert bool(store.done(plan)) is (code == ExitCode.OK)
+            assert bool(store.done(replace(plan, resume=True))) is (code == ExitCode.OK)
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     marks = [one["impossible"] for one in lines if one["kind"] == "entry"]
     assert [[why["rule"] for why in each] for each in marks] == [["clock"], []]
@@ -303,33 +309,23 @@ def test_the_file_has_the_mark_and_the_run_its_code(tmp_path: Path) -> None:
 
 def test_a_figure_of_one_rank_that_comes_later_decides_too(tmp_path: Path) -> None:
     """Protects `--ranks 2,1`: the run of one rank makes the exit code."""
-    file = tmp_path / "r.jsonl"
-    records = program_run(1.0e-3, run="b", options=LARGE)
     schema = {"schema": 2, "environment": {"host": "n1"}}
-    file.write_text(
-        "".join(json.dumps(one | (schema if one["kind"] == "run" else {})) + "\n" for one in records)
-    )
+    begin, *records = program_run(1.0e-3, run="b", options=LARGE)
+    file = made.write(tmp_path / "r.jsonl", begin | schema, *records)
     options = (("size", "16384x16384"), ("scaling", "weak"))
-    plan = Plan(pattern="jacobi", ranks=1, sizes=(1 << 30,), options=options, out=str(file), resume=True)
-    made = recorder.Recorder(plan, lambda event: None)
-    made.begin(["wirespeed"], [], {"cost_s": 0, "resolution_s": 0})
+    plan = Plan(pattern="jacobi", ranks=1, sizes=(1 << 30,), options=options, out=file, resume=True)
     seconds = dict.fromkeys(("median", "low", "high", "min", "max", "p99", "mean"), 1.2e-3)
-    made.take(
-        figure_of_host(pattern="jacobi", path="compute", memory="device", bytes=1 << 30, seconds=seconds), 0
-    )
-    assert made.end("complete") == ExitCode.IMPOSSIBLE
+    told = figure_of_host(pattern="jacobi", path="compute", memory="device", bytes=1 << 30, seconds=seconds)
+    assert recorded(plan, told) == ExitCode.IMPOSSIBLE
 
 
 def test_the_limit_of_messages_waits_for_their_wires(tmp_path: Path) -> None:
     """Protects a path that is declared staged and goes straight from a mark that its counters refute."""
-    file, device = tmp_path / "r.jsonl", {"kind": "cuda", "name": "NVIDIA H200"}
-    made = recorder.Recorder(Plan(pattern="pingpong", sizes=(1 << 30,), out=str(file)), lambda event: None)
-    made.begin(["wirespeed"], [], {"cost_s": 0, "resolution_s": 0})
-    ranks: Any = [{"rank": n, "host": "n1", "device": {**device, "id": f"GPU-{n}"}} for n in (0, 1)]
-    made.started(0, find_path("gpu"), recorder.StepJob({}, ranks=ranks))
-    told = {"path": "gpu", "memory": "device", "bytes": 1 << 30, "bandwidth_bytes": 1 << 30}
-    made.take(figure_of_host(**told), 0)
-    assert made.end("complete") == ExitCode.IMPOSSIBLE
+    file, ranks = tmp_path / "r.jsonl", h200s(2)
+    told = figure_of_host(path="gpu", memory="device", bytes=1 << 30, bandwidth_bytes=1 << 30)
+    plan = Plan(pattern="pingpong", sizes=(1 << 30,), out=str(file))
+    step_job = recorder.StepJob({}, ranks=ranks)  # type: ignore[arg-type]
+    assert recorded(plan, told, step_job) == ExitCode.IMPOSSIBLE
     lines = {one["kind"]: one for one in map(json.loads, file.read_text().splitlines())}
     assert lines["entry"]["impossible"] == [] and "of the limit" in lines["end"]["impossible"][0]
 
@@ -399,26 +395,16 @@ def test_a_fleet_leaves_it_out(tmp_path: Path) -> None:
     assert after.warnings == [f"{file}: 1 figure that cannot be true, left out ('wirespeed show' says why)"]
 
 
+GOOD, BAD, WRONG = ExitCode.OK, ExitCode.FAILED_ENTRY, ExitCode.IMPOSSIBLE
+
+
 @pytest.mark.parametrize(
-    ("codes", "code"),
-    [
-        ((ExitCode.OK, ExitCode.IMPOSSIBLE), ExitCode.IMPOSSIBLE),
-        ((ExitCode.IMPOSSIBLE, ExitCode.FAILED_ENTRY), ExitCode.IMPOSSIBLE),
-        ((ExitCode.FAILED_ENTRY, ExitCode.OK), ExitCode.FAILED_ENTRY),
-    ],
+    ("codes", "code"), [((GOOD, WRONG), WRONG), ((WRONG, BAD), WRONG), ((BAD, GOOD), BAD)]
 )
-def test_the_code_of_several_plans(
-    fake: FakeRun, monkeypatch: pytest.MonkeyPatch, codes: tuple[ExitCode, ...], code: ExitCode
-) -> None:
+def test_the_code_of_several_plans(fake: FakeRun, codes: tuple[ExitCode, ...], code: ExitCode) -> None:
     """Protects `--ranks 2,4`: the gravest code is the command's, and what follows is measured too."""
     left = iter(codes)
-    measure = fake.measure
-
-    def coded(plan: Plan, observe: Any, bound: object = None) -> ExitCode:
-        measure(plan, observe)
-        return next(left)
-
-    monkeypatch.setattr(sys.modules["wirespeed.frontend.session"], "measure", coded)
+    fake.begins = lambda plan: setattr(fake, "code", next(left))
     assert main(["ring", "--ranks", "2,4", "--paths", "host", "--sizes", "8"]) == code
     assert len(fake.plans) == 2
 

@@ -1,19 +1,15 @@
-"""Findings about curves stand on screen and page, in JSON and with the doctor; sound files have none."""
+"""Findings about curves with the doctor, and of measured files; golden/report/tables has them on screen."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 from support import report_files as made
-from support.records import shown
 
 from wirespeed.doctor.facts.model import MachineFacts
 from wirespeed.doctor.findings import curves as doctor_curves
-from wirespeed.report.facts.trust import trust
-from wirespeed.report.page import read_sources, render
-from wirespeed.results.curves import as_records, curve_findings
+from wirespeed.results.curves import curve_findings
 from wirespeed.results.reading import read
 from wirespeed.results.runs import Run, collect, resumed
 
@@ -28,35 +24,15 @@ TRUE = {
 """Findings about real files, each looked at: their figures fall by a third and more at the largest size."""
 
 
-def file(folder: Path, *, precision: float = 0.01, humped: bool = True) -> str:
+def file(folder: Path, *, humped: bool = True) -> str:
     figures = {**MICROSECONDS, 65536: 389 if humped else 14}
-    entries = [made.entry("host", size, micro / 1e6, precision=precision) for size, micro in figures.items()]
+    entries = [made.entry("host", size, micro / 1e6, precision=0.01) for size, micro in figures.items()]
     return made.write(folder / "a.jsonl", made.head(), made.step("host"), *entries, made.end())
 
 
 def run_of(name: str) -> Run:
     (run,) = resumed(collect(read(name).records))
     return run
-
-
-def test_a_hump_stands_on_screen_page_and_in_json(tmp_path: Path) -> None:
-    sources, lost = read_sources([file(tmp_path)])
-    (run,) = sources[0].runs
-    told = trust(run)
-    assert told.good and "read its line: host" in told.words
-    assert f"host: {HUMP}" in " ".join(shown(run, 150).split())
-    assert HUMP in render(sources, lost)
-    (record,) = json.loads(json.dumps(as_records(run)))
-    assert (record["path"], record["finding"], record["seen"]) == ("host", "hump", HUMP) and record["do"]
-
-
-def test_a_sound_curve_has_no_line(tmp_path: Path) -> None:
-    run = run_of(file(tmp_path, humped=False))
-    assert not [*curve_findings(run)] and "line" not in trust(run).words and not as_records(run)
-
-
-def test_wide_figures_show_nothing(tmp_path: Path) -> None:
-    assert not [*curve_findings(run_of(file(tmp_path, precision=0.5)))]
 
 
 def test_the_doctor_finds_it(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from msgspec import structs
 from rich.console import Console
 from support.fake_run import FakeRun
 from support.golden import Golden
-from support.records import as_read, console, entry, failure, make_run, text_of
+from support.records import console, entry, failure, make_run, text_of
 
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode
@@ -211,20 +211,13 @@ class TestCommand:
         assert [len(results.runs), len(results.entries), len(results.ends)] == [7, 14, 7]
         assert results.warnings == []
 
-    def test_drift_and_its_exit_code(
-        self, fake: FakeRun, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        measure = fake.measure
+    def test_drift_and_its_exit_code(self, fake: FakeRun, capsys: pytest.CaptureFixture[str]) -> None:
+        def slower(event: Event) -> Event:
+            if isinstance(event, Entry) and len(fake.plans) > 5:
+                return event.with_time(2 * event.seconds, 2 * event.low, 2 * event.high, event.precision)
+            return event
 
-        def slower(plan: Plan, observe: Any, bound: object) -> ExitCode:
-            def later(event: Event) -> None:
-                if isinstance(event, Entry) and len(fake.plans) > 5:
-                    event = event.with_time(2 * event.seconds, 2 * event.low, 2 * event.high, event.precision)
-                observe(event)
-
-            return measure(plan, later)
-
-        monkeypatch.setattr("wirespeed.frontend.session.measure", slower)
+        fake.changed = slower
         words = ["watch", "--every", "0", "--count", "8", "--out"]
         assert main([*words, "a.jsonl"]) == ExitCode.OK
         assert "time against the first 5: host" in capsys.readouterr().out
@@ -327,11 +320,9 @@ class TestHealth:
         """Protects the soak: without pauses until the time is over, at least once, then a summary."""
         now = [100.0]
         slept: list[float] = []
-        measure = fake.measure
 
-        def ten_seconds(plan: Plan, observe: Any, bound: object) -> ExitCode:
+        def ten_seconds(plan: Plan) -> None:
             now[0] += 10
-            return measure(plan, observe)
 
         def sleep(seconds: float) -> None:
             now[0] += seconds
@@ -340,7 +331,7 @@ class TestHealth:
         clock = SimpleNamespace(monotonic=lambda: now[0])
         monkeypatch.setattr("wirespeed.cli.guard.watch.time", clock)
         monkeypatch.setattr("wirespeed.interrupts.sleep", sleep)
-        monkeypatch.setattr("wirespeed.frontend.session.measure", ten_seconds)
+        fake.begins = ten_seconds
 
         def repetitions(words: str) -> tuple[int, float]:
             fake.plans.clear()
@@ -355,32 +346,17 @@ class TestHealth:
         assert repetitions("--for 1h --every 30s --count 4") == (4, 60)
 
     @pytest.mark.parametrize(("words", "code"), [([], ExitCode.OK), (["--fail"], ExitCode.WORSE)])
-    def test_new_errors_and_the_exit_code(
-        self, words: list[str], code: int, fake: FakeRun, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        measure = fake.measure
-
-        def sick(plan: Plan, observe: Any, bound: object) -> ExitCode:
-            done = measure(plan, observe)
-            for record in as_read([health("host", error(1))]):
-                observe(record)
-            return done
-
-        monkeypatch.setattr("wirespeed.frontend.session.measure", sick)
+    def test_new_errors_and_the_exit_code(self, words: list[str], code: int, fake: FakeRun) -> None:
+        fake.more = [health("host", error(1))]
         assert main(["watch", "--every", "0", "--count", "2", "--out", "w.jsonl", *words]) == code
 
     def test_ctrl_c_leaves_a_summary(self, fake: FakeRun, capsys: pytest.CaptureFixture[str]) -> None:
         """Protects what was measured until then."""
-        measure = fake.measure
 
-        def later(plan: Plan, observe: Any, bound: object) -> ExitCode:
+        def begins(plan: Plan) -> None:
             if len(fake.plans) == 3:
                 raise KeyboardInterrupt
-            return measure(plan, observe)
 
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("wirespeed.frontend.session.measure", later)
-            assert (
-                main(["watch", "--for", "1h", "--device", "cpu", "--out", "w.jsonl"]) == ExitCode.INTERRUPTED
-            )
+        fake.begins = begins
+        assert main(["watch", "--for", "1h", "--device", "cpu", "--out", "w.jsonl"]) == ExitCode.INTERRUPTED
         assert "3 repetitions in 0:00" in capsys.readouterr().out

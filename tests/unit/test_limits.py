@@ -7,11 +7,9 @@ from typing import Any
 import pytest
 from support.golden import Golden
 from support.limited import H200, counted, ranks, used, wire
-from support.records import as_read, entry, step
 
 from wirespeed.errors import WirespeedError
 from wirespeed.limits import Ceiling, Used, ceiling, rates
-from wirespeed.results.runs import collect
 from wirespeed.units import parse_rate
 
 MI300X = "AMD Instinct MI300X"
@@ -387,42 +385,14 @@ def test_memories_name_their_caches_and_where_those_are_known_from() -> None:
     assert "cache" not in h100.source, "a limit's equation is printed with its source"
 
 
-def test_copies_of_the_same_file_bound_staging() -> None:
-    """Protects a GPU whose slot nobody knows: what its copies reached, in another run of the file."""
-    places = [
-        {"rank": n, "host": "n1", "device": {"kind": "cuda", "name": "GPU", "id": f"{n}"}} for n in (0, 1)
-    ]
-    begun = {"kind": "run", "plan": {"pattern": "copy", "ranks": 2}, "run": "c"}
-    lines: list[dict[str, Any]] = [begun]
-    for path, origin, into, seconds in (
-        ("h2d-pinned", "pinned", "device", 1e-3),
-        ("d2h-pinned", "device", "pinned", 2e-3),
-    ):
-        lines.append(
-            {**step(path, ranks=places), "transport": "copy", "memory": origin, "into": into, "run": "c"}
-        )
-        lines.append({**entry(path, 10**6, seconds), "pattern": "copy", "run": "c"})
-    lines.append({**begun, "plan": {"pattern": "pingpong", "ranks": 2}, "run": "p"})
-    lines.append({**step("staged", ranks=places), "transport": "staged", "memory": "device", "run": "p"})
-    lines.append({**entry("staged", 10**6, 5e-3), "run": "p"})
-    found = collect(as_read(lines))[1].ceiling("staged")
-    assert found and found.rate == pytest.approx(1 / (1 / 1e9 + 1 / 0.5e9))
+RATES = {"25GB/s": 25e9, "100Gbit/s": 12.5e9, "1Gbit": 125e6, "12.5 GB/s": 12.5e9}
+NO_RATES = {"10Gbps": "write B for bytes or bit for bits"}
+NO_RATES |= dict.fromkeys(("", "fast", "1.2.3GB/s", "0GB/s", "-1GB/s", "25"), "is not a rate")
 
 
-@pytest.mark.parametrize(
-    ("text", "rate"),
-    [("25GB/s", 25e9), ("100Gbit/s", 12.5e9), ("1Gbit", 125e6), ("12.5 GB/s", 12.5e9), ("10Gbps", 0)],
-)
-def test_rates(text: str, rate: float) -> None:
+def test_rates() -> None:
     """Protects from a factor of eight: B is a byte, bit is a bit, and b alone is refused."""
-    if rate:
-        assert parse_rate(text) == rate
-        return
-    with pytest.raises(WirespeedError, match="write B for bytes or bit for bits"):
-        parse_rate(text)
-
-
-@pytest.mark.parametrize("text", ["", "fast", "1.2.3GB/s", "0GB/s", "-1GB/s", "25"])
-def test_what_is_no_rate(text: str) -> None:
-    with pytest.raises(WirespeedError, match="is not a rate"):
-        parse_rate(text)
+    assert {text: parse_rate(text) for text in RATES} == RATES
+    for text, why in NO_RATES.items():
+        with pytest.raises(WirespeedError, match=why):
+            parse_rate(text)
