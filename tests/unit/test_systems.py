@@ -197,12 +197,3 @@ class TestRecognition:
         assert recognise(Here({"SITE": "desk"}, "n1", []), found) == "small" == names(tmp_path)[0]
         made: Any = found["small"].gpu_links
         assert (made.least_pair_rate, made.most_pair_rate) == (50e9, 200e9)
-
-
-def test_summit_alone_has_curves() -> None:
-    """`--against` offers those systems whose curves were published, and says so of the others."""
-    from wirespeed.report.systems.published_curves import known_systems, load_system
-
-    assert known_systems() == ["summit"]
-    with pytest.raises(WirespeedError, match="no published curves of Frontier are known; there are: summit"):
-        load_system("frontier")

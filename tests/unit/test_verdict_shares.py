@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.counters import DUE, wire
+from support.golden import Golden
 
 from wirespeed.evidence.verdict import Counted, Declaration, WireShare, identify_wire, shares
 from wirespeed.rank.observe.expected_traffic import ExpectedTraffic, Location
@@ -43,45 +44,32 @@ def test_the_doubt_counts_in_favour(
     assert WireShare("nvlink", 0.0, 0.0, uncertainty, silent=True).no_traffic
 
 
-def test_what_would_have_passed_anyway_is_taken_off() -> None:
-    """Protects the share: of 1500 + 1000 bytes 500 were others', so 4/5 of each direction are ours."""
-    (found,) = shares([Counted("pcie", "GPU 0", "n1", 1500, 1000, 500, 10, "G", 1000, 1000)]).values()
-    assert (found.sent, found.received) == pytest.approx((1.2, 0.8))
-    assert found.uncertainty == (500 + 2 * 10) / 2000
-    assert (found.least, found.most) == (found.received, found.sent)
+NAMED = (("idle", 10, 10), ("busy", 11, 10), ("busiest", 0, 90))
+PORTS = {name: wire("roce", moved, back, name=name) for name, moved, back in NAMED}
+CASES: dict[str, list[Counted]] = {
+    "of 1500 + 1000 bytes 500 were others': 4/5 of each direction are ours": [
+        Counted("pcie", "GPU 0", "n1", 1500, 1000, 500, 10, "G", DUE, DUE)
+    ],
+    "more noise than traffic is no traffic": [wire("pcie", 100, noise=300)],
+    "nothing was to come back, so nothing is missing; a counter steps by single bytes": [
+        Counted("pcie", "GPU 0", "n1", 900, 7, expected_sent=DUE)
+    ],
+    "a GPU that takes no part says nothing, and hides nothing": [
+        *(Counted("pcie", "GPU 0", "n1", 900, 7), wire("nvlink", 1000))
+    ],
+    "both ports of a host expect the same 1000 bytes": [
+        *(wire("roce", 500, name="a"), wire("roce", 300, name="b"), replace(wire("roce", 1000), host="n2"))
+    ],
+    "each GPU expects its own": [wire("nvlink", 1000), wire("nvlink", 400)],
+    "a wire of two that moved 2 % of its half, 20 bytes, has no name": [PORTS["idle"], PORTS["busy"]],
+    "the busiest is named first": [PORTS["busy"], PORTS["busiest"]],
+}
 
 
-def test_more_noise_than_traffic_is_no_traffic() -> None:
-    """Protects from shares below zero."""
-    assert shares([wire("pcie", 100, noise=300)])["pcie"].most == 0
-
-
-def test_one_direction_alone() -> None:
-    """Protects a copy to the host: nothing was to come back, so nothing is missing."""
-    (found,) = shares([Counted("pcie", "GPU 0", "n1", 900, 7, expected_sent=1000)]).values()
-    assert (found.received, found.least, found.most) == (None, 0.9, 0.9)
-    assert found.uncertainty == 0.002, "a counter steps by single bytes unless it says otherwise"
-
-
-def test_a_wire_of_which_nothing_was_expected() -> None:
-    """Protects the other kinds: a GPU that takes no part says nothing, and hides nothing."""
-    found = shares([Counted("pcie", "GPU 0", "n1", 900, 7), wire("nvlink", 1000)])
-    assert set(found) == {"nvlink"} and found["nvlink"].carried
-
-
-def test_ports_of_a_host_share_its_payload_and_gpus_do_not() -> None:
-    """Protects the sums: both ports of a host expect the same 1000 bytes, each GPU expects its own."""
-    ports = [wire("roce", 500, name="a"), wire("roce", 300, name="b"), replace(wire("roce", 1000), host="n2")]
-    assert shares(ports)["roce"].sent == 1800 / 2000
-    gpus = [wire("nvlink", 1000), wire("nvlink", 400)]
-    assert shares(gpus)["nvlink"].sent == 1400 / 2000
-
-
-def test_the_busiest_wire_is_named_first_and_idle_ones_are_not() -> None:
-    """Protects the names in the sentence: a wire of two that moved 2 % of its half, 20 bytes, has none."""
-    ports = [wire("roce", 10, 10, name="a"), wire("roce", 11, 10, name="b"), wire("roce", 0, 90, name="c")]
-    assert shares(ports[:2])["roce"].names == ("b",)
-    assert shares(ports[1:])["roce"].names == ("c", "b")
+def test_shares(golden: Golden) -> None:
+    """Protects the share of each kind of wires, how sure it is, and the names in the sentence."""
+    told = {title: "\n".join(map(str, shares(wires).values())) for title, wires in CASES.items()}
+    golden("evidence/shares", told)
 
 
 def test_the_verdict_says_how_much_of_each_kind() -> None:

@@ -3,10 +3,30 @@
 from __future__ import annotations
 
 import pytest
+from support.golden import Golden
 from support.records import entry, make_run, shown
 
 from wirespeed.limits import Ceiling
+from wirespeed.report.facts.wire_verdicts import beyond
 from wirespeed.results.runs import Run
+
+KINDS = ("network", "memory", "nvlink", "pcie")
+LAST = [(wire, stated, 1 << 28) for wire in KINDS for stated in (False, True)]
+FIRST = [("network", False, 1 << 16), ("network", True, 1 << 16), ("loopback", True, 1 << 16)]
+
+
+def test_a_reason_fits_the_wire(golden: Golden, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects from a bug's text for what a network's shaper did."""
+    told = {}
+    for wire, stated, fast in (*LAST, *FIRST):
+        limit = Ceiling(1e9, "made", "made", wire, stated)
+        monkeypatch.setattr(Run, "ceiling", lambda self, path, limit=limit: limit)
+        # By more than 2 % no known link can be surpassed: tests/unit/test_contradictions.py.
+        above = 2e9 if stated or wire == "network" else 1.015e9
+        sizes = (1 << 16, 1 << 28)
+        figures = [entry("host", size, size / (above if size == fast else 0.9e9)) for size in sizes]
+        told[f"{wire}{', stated' if stated else ''}: {fast} B"] = "\n".join(beyond(make_run(*figures)))
+    golden("report/beyond", told)
 
 
 def test_a_table_of_many_paths_has_the_share_of_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
