@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import report_files as made
 from support.examples import examples
+from support.golden import Golden
 from support.measured import lines as lines_of
 
 from wirespeed.errors import WirespeedError
@@ -54,83 +55,41 @@ class TestRealFiles:
         points = sum(len(one["bytes"]) for chart in data_of(page)["charts"] for one in chart["series"])
         assert points == len(entries) > 400
 
-    def test_figures_are_the_file_s(self, page: str) -> None:
-        (line,) = [
-            line
-            for line in (RESULTS / "h200-x2-pingpong.jsonl").read_text().splitlines()
-            if '"path":"aware","memory":"device","bytes":1073741824' in line
-        ]
-        seconds = json.loads(line)["seconds"]
-        data = data_of(page)
-        labels = [one["label"] for one in data["sets"]]
-        (series,) = [
-            one
-            for chart in data["charts"]
-            for one in chart["series"]
-            if one["path"] == "aware" and labels[one["set"]] == "h200-x2-pingpong"
-        ]
-        place = series["bytes"].index(1 << 30)
-        assert series["seconds"][place] == pytest.approx(seconds["median"], rel=1e-5)
-        assert series["low"][place] == pytest.approx(seconds["low"], rel=1e-5)
-        assert series["limit"] == 450e9
-
-    def test_parts(self, page: str) -> None:
-        data = data_of(page)
-        charts = [chart["pattern"] for chart in data["charts"]]
-        assert charts[0] == "pingpong" and set(charts) > {
-            "exchange",
-            "groups",
-            "ring",
-            "halo",
-            "stream",
-            "copy",
-        }
-        assert data["matrices"]
-        assert "Summit" in {one["system"] for one in data["charts"][0]["published"]}
-        assert {(one["without"], one["what"]) for one in data["prices"]} == {
-            ("aware-nogdr", "GPUDirect"),
-            ("nccl-nop2p", "GPUDirect"),
-        }
-        for part in ("Best path for each size", "What GPUDirect is worth", "NVIDIA H200"):
-            assert part in page
-        # Where another MPI took over, nothing is lacking.
-        assert "What gave no figure" not in page
-        assert all(f"<h2>{part}" in page for part in ("Which wires", "Findings", "All pairs"))
-
     def test_small(self, page: str) -> None:
         """A page goes by mail: no histograms, no samples, no library."""
         assert len(page) < 750_000 and "histogram" not in data_of(page)
 
 
 class TestMadeFiles:
-    def test_all_parts(self, tmp_path: Path) -> None:
-        page = page_of(*made.everything(tmp_path))
-        data = data_of(page)
-        assert [chart["pattern"] for chart in data["charts"]] == ["pingpong", "copy", "groups", "pairs"]
-        assert [one["label"] for one in data["sets"]] == [
-            *("n1", "n2", "many"),
-            *("8 ranks, group 4", "8 ranks, group 2", "4 ranks, group 2", "many"),
+    def test_all_parts(self, tmp_path: Path, golden: Golden) -> None:
+        """Protects what is drawn: figures with their intervals and marks, and what wires carried.
+
+        A machine has many interfaces: an idle one is not drawn, one that carried the bytes keeps its figures.
+        """
+        waited = [made.head(), made.step("aware"), *made.curve("aware", 2e-6, 4e10), made.end()]
+        waited[2]["cores"] = {"waited": 0.5, "rank": 0, "preempted": 9, "shared": None}
+        seen, size = made.evidence("host", 1 << 20, "network"), {"expected_sent": 1 << 20, "host": "n1"}
+        seen["wires"] = [
+            {"kind": "loopback", "name": "lo", "sent": 0, "received": 0, **size},
+            {"kind": "network", "name": "eth0", "sent": 1 << 20, "received": 0, **size},
         ]
-        assert [len(one["cells"]) for one in data["matrices"]] == [28, 28]
-        assert {wire["kind"] for wire in data["wires"][0]["wires"]} == {"nvlink", "pcie"}
-        for part in ("n1, n2", "UCX without CUDA", "pip install libucx-cu13", "direct over NVLink", ">42.3<"):
-            assert part in page
+        busy = [made.head(), made.step("host"), made.entry("host", 1 << 20, 1e-3), seen, made.end()]
+        more = {tmp_path / "waited.jsonl": waited, tmp_path / "busy.jsonl": busy}
+        files = [made.write(file, *records) for file, records in more.items()]
+        data = data_of(page_of(*made.everything(tmp_path), *files))
+        golden(
+            "report/page_data",
+            {
+                name: "\n".join(map(json.dumps, part)) if isinstance(part, list) else json.dumps(part)
+                for name, part in data.items()
+            },
+        )
 
-    def test_curves_have_the_marks_of_their_figures(self, tmp_path: Path) -> None:
-        records = [made.head(), made.step("aware"), *made.curve("aware", 2e-6, 4e10), made.end()]
-        records[2]["cores"] = {"waited": 0.5, "rank": 0, "preempted": 9, "shared": None}
-        (chart,) = data_of(page_of(made.write(tmp_path / "a", *records)))["charts"]
-        assert chart["series"][0]["marks"] == ["&", *[""] * (len(made.SIZES) - 1)]
-
-    def test_one_colour_a_path(self, tmp_path: Path) -> None:
+    def test_one_colour_a_path(self) -> None:
         """A path looks the same in every chart, bar and table, whatever else is on the page."""
-        alone = styles(["aware"])["aware"]
-        assert styles(["zzz", "aware", "host"])["aware"] == alone
-        data = data_of(page_of(*made.everything(tmp_path)))
-        assert data["paths"]["aware"] == {"hue": alone.hue, "dash": alone.dashes}
+        assert styles(["zzz", "aware", "host"])["aware"] == styles(["aware"])["aware"]
         several = styles(["aware", "aware-nogdr", "host", "staged", "nccl"]).values()
-        seen = [(one.hue, one.dashes) for one in several]
-        assert len(set(seen)) == len(seen)
+        assert len({(one.hue, one.dashes) for one in several}) == len(several)
 
     def test_many_algorithms_have_colours_of_their_own(self) -> None:
         """Protects an all-reduce's chart from 16 green curves, of which six look alike."""
@@ -144,32 +103,6 @@ class TestMadeFiles:
         assert max(Counter(one.hue for one in found.values()).values()) <= 6
         assert found["nccl:ring"].hue == found["nccl-stream:ring"].hue
         assert found["nccl"] == styles(["nccl"])["nccl"]
-
-    def test_wires_are_coloured_by_what_they_carried(self, tmp_path: Path) -> None:
-        """Protects the drawing's claim: background is not payload, and a wire that was idle is shown so."""
-        (drawing, _) = data_of(page_of(*made.everything(tmp_path)))["wires"]
-        kinds = [wire["kind"] for wire in drawing["wires"]]
-        case = next(one for one in drawing["cases"] if (one["path"], one["bytes"]) == ("aware", 8))
-        shares = {kinds[place]: share for place, *_, share in case["carried"]}
-        assert shares["nvlink"] == pytest.approx(1) and shares["pcie"] == pytest.approx(1 / 400)
-
-    def test_idle_interfaces_are_not_drawn(self, tmp_path: Path) -> None:
-        """A machine has many; one that carried the bytes is drawn, and keeps its own figures."""
-        seen = made.evidence("host", 1 << 20, "network")
-        idle = {
-            "kind": "loopback",
-            "host": "n1",
-            "name": "lo",
-            "sent": 0,
-            "received": 0,
-            "expected_sent": 1 << 20,
-        }
-        busy = {**idle, "kind": "network", "name": "eth0", "sent": 1 << 20}
-        seen["wires"] = [idle, busy]
-        records = [made.head(), made.step("host"), made.entry("host", 1 << 20, 1e-3), seen, made.end()]
-        (drawing,) = data_of(page_of(made.write(tmp_path / "a", *records)))["wires"]
-        assert [wire["name"] for wire in drawing["wires"]] == ["eth0"]
-        assert drawing["cases"][0]["carried"] == [[0, 1 << 20, 0, 0, 1.0]]
 
 
 class TestHostileFiles:
