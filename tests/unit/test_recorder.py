@@ -23,7 +23,7 @@ from wirespeed.host.processor import cpu_model
 from wirespeed.job.messages import Note
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.plan import Plan
-from wirespeed.paths import TransferPath
+from wirespeed.paths import Switch, TransferPath
 from wirespeed.patterns import Derived
 from wirespeed.results import environment, recorder, store
 from wirespeed.results.decoding import fitted
@@ -106,6 +106,9 @@ EVIDENCE = {
 WIRES = [{"host": "n1", "kind": "nvlink", "name": "GPU 0", "rate": 25e9}]
 TEAM = {"name": "0-1", "first": 0, "ranks": 2, "seconds": {"median": 1.0, "low": 1, "high": 2, "min": 1}}
 STUCK = ("rank 1\n  hangs", 1, "n1", "MPI_Recv", 8, 3)
+OFF = TransferPath(
+    "nccl-nop2p", "", "ccl", "device", switch=Switch({"NCCL_P2P_DISABLE": "1"}, without="nccl")
+)
 COPY = TransferPath("d2h", "", "copy", "device", "into=pinned")
 
 
@@ -121,6 +124,7 @@ def test_records(tmp_path: Path, golden: Golden) -> None:
             SECONDS, details={"protocol": "LL"}, teams=[TEAM]
         ),
         "a step says where its bytes go": line_of(recorder.step(RUN, 2, COPY, JOB, **found)),
+        "a step carries its counterpart": line_of(recorder.step(RUN, 0, OFF, recorder.StepJob({}))),
         "a path that names no other memory ends where it began": line_of(
             recorder.step(RUN, 0, STEP_PATH, recorder.StepJob({}))
         ),
@@ -231,6 +235,7 @@ def test_the_name_of_a_processor(tmp_path: Path, text: str, model: str | None) -
 def test_versions() -> None:
     """Protects the environment's figures: Python's three numbers, and installed packages alone."""
     found = environment.environment()
+    assert found["host"] == os.uname().nodename and found["kernel"].startswith("Linux ")
     assert re.fullmatch(r"3\.\d+\.\d+", found["python"])
     assert found["packages"]["numpy"] == importlib.metadata.version("numpy")
     assert set(found["packages"]) <= set(environment.PACKAGES)
