@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 import struct
-from collections.abc import Callable
-from typing import Any
 
-import pytest
-
-from wirespeed.errors import WirespeedError
 from wirespeed.frontend.order import completed
 from wirespeed.job.plan import Plan
-from wirespeed.patterns import Figure, Pattern, Shape, Step, Team, Transfer, all_patterns, find_pattern
+from wirespeed.patterns import Shape, Team, find_pattern
 from wirespeed.patterns.rma import Rma
-from wirespeed.patterns.rules import RankRule
 
 
 def test_one_sided_operations() -> None:
@@ -50,15 +43,6 @@ def test_one_sided_operations() -> None:
         assert struct.unpack("<d", struct.pack("<q", bits + 1)) == (start + 1,)
 
 
-def test_phase_left_out_is_the_first_one() -> None:
-    """Of every method that takes a phase, the one that all patterns are written after among them."""
-    patterns = all_patterns().values()
-    methods: list[Callable[..., Any]] = [Pattern.steps, Pattern.team]
-    methods += [method for one in patterns for method in (one.steps, one.team)]
-    for method in methods:
-        assert inspect.signature(method).parameters["phase"].default == 0
-
-
 def test_sizes_take_turns_where_iterations_leave_nothing_behind() -> None:
     """Protects a chain, a word that counts and a field from another size's bytes between two batches."""
     for name, options, together in (
@@ -79,39 +63,3 @@ def test_defaults_of_programs_depend_on_the_device() -> None:
         assert (dict(plan.options)["size"], dict(plan.options)["steps"]) == expected
     plan = completed(Plan(pattern="jacobi", options=(("size", "64x64"), ("steps", 8))), 1, "cuda")
     assert (dict(plan.options)["size"], dict(plan.options)["steps"]) == ("64x64", 8)
-
-
-class Relay(Pattern):
-    """Says nothing of itself that it need not say."""
-
-    name = "relay"
-    summary = "Three ranks."
-    rank_rule = RankRule(3)
-
-    def steps(self, rank: int, size: int, phase: int = 0) -> list[Step]:
-        return [Step((Transfer(1, size, 10),), (Transfer(2, size, 30),))] if rank == 0 else []
-
-    def figure(self, size: int) -> Figure:
-        return Figure(1, size, "made up: nothing")
-
-
-def test_what_a_pattern_says_that_says_nothing() -> None:
-    """Protects a new pattern's plain answers: one phase, one team of all, buffers up to the last byte."""
-    relay, shape = Relay(), Shape(3)
-    job = relay.at(shape)
-    assert job.refuse() is None
-    assert relay.at(Shape(2)).refuse() == "relay takes exactly 3 ranks, not 2: start it with -n 3"
-    assert (job.timing.phases, job.timing.reported, job.checking.sums) == (1, None, None)
-    assert job.size_rule.fixed is None and relay.at(Shape(0, {})).rank_rule.wanted == 3
-    assert job.team(2) == Team("", range(3))
-    assert job.extent(0, 100) == 130 and job.extent(1, 100) == 0
-
-
-def test_a_pattern_that_is_not_there() -> None:
-    with pytest.raises(WirespeedError) as error:
-        find_pattern("torus")
-    assert str(error.value) == (
-        "there is no pattern called 'torus'; there are: "
-        "allgather, allreduce, alltoall, barrier, blocks, broadcast, copy, custom, exchange, groups, halo, "
-        "jacobi, lbm, offload, pairing, pairs, pingpong, reduce, reducescatter, ring, rma, stream"
-    )

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.examples import examples
+from support.golden import Golden
 from support.records import SIZES, console, entry, failure, full_run, make_run, shown
 
 from wirespeed.report.console.console import PIPE_WIDTH, ascii_locale, make_console, sparkline
@@ -20,7 +21,7 @@ from wirespeed.report.facts import figures, markers
 from wirespeed.report.terminal import run_summary
 from wirespeed.results.reading import Results
 from wirespeed.results.runs import Failure, collect
-from wirespeed.units import duration, format_rate
+from wirespeed.units import counted, duration, format_rate, parse_size
 
 ROOT = Path(__file__).parents[2]
 JSON_VALUES = st.recursive(
@@ -30,77 +31,51 @@ JSON_VALUES = st.recursive(
 )
 
 
-class TestWords:
-    @pytest.mark.parametrize(
-        ("size", "seconds", "gigabytes"),
-        [
-            (8, 1e-6, "0.0080"),
-            (1, 1e-6, "0.0010"),
-            (1, 1e-5, "<0.001"),
-            (10**9, 1, "1.00"),
-            (1 << 30, 1, "1.07"),
-            (1 << 30, 1 / 366, "393"),
-            (9_996, 1e-6, "10.0"),
-            (99_960, 1e-6, "100"),
-            (0, 1, "0.0000"),
-        ],
-    )
-    def test_gigabytes_are_1e9_bytes(self, size: int, seconds: float, gigabytes: str) -> None:
-        assert format_rate(size / seconds) == gigabytes
+RATES = (8e6, 1e6, 1e5, 1e9, 1e9 * 1.0737, 1e9 * 393.0, 9.996e9, 99.96e9, 0.0)
+SHARES = (0.004, 0.0, 0.0001, 0.0995, 0.5, 1.0, 1.001, 1300.0)
+LOCALES = (
+    *({}, {"LC_ALL": "C"}, {"LC_ALL": "", "LANG": "POSIX"}, {"LC_ALL": "C.UTF-8", "LANG": "C"}),
+    {"LC_ALL": "C", "PYTHONIOENCODING": "utf-8"},
+)
+"""Python writes UTF-8 all the same, which a terminal of LC_ALL=C does not show."""
+CRASHED = {"what": "unavailable", "text": "aware: not available: it\ncrashed", "remedy": "use ucx"}
 
-    @given(st.floats(1e6, 1e13))
-    def test_a_rate_keeps_its_value(self, rate: float) -> None:
-        written = float(format_rate(rate)) * 1e9
-        assert abs(written - rate) <= max(rate * 0.0051, 0.5e5)
 
-    @pytest.mark.parametrize(
-        ("share", "text"),
-        [
-            (0.004, "±0.4 %"),
-            (0.0, "±0.0 %"),
-            (0.0001, "±<0.1 %"),
-            (0.0995, "±10 %"),
-            (0.5, "±50 %"),
-            (1.0, "±100 %"),
-            (1.001, "uncertain"),
-            (1300.0, "uncertain"),
-        ],
-    )
-    def test_interval(self, share: float, text: str) -> None:
-        assert figures.spread(share) == text
+def test_words(golden: Golden) -> None:
+    """Protects units, rounding, plurals, and that a failure is one line that says each thing once."""
+    failures = [Failure(run="r", path="aware", **CRASHED)]
+    failures.append(Failure(run="r", path="aware", bytes=65536, what="hang"))
+    words = {
+        "GB/s": [(rate, format_rate(rate)) for rate in RATES],
+        "half widths": [(share, figures.spread(share)) for share in SHARES],
+        "durations": [(seconds, duration(seconds)) for seconds in (0, 67.4, 3723, -1)],
+        "counts": [(number, counted(number, "sample")) for number in (0, 1, 2, 5000)],
+        "sizes": [(word, parse_size(word)) for word in ("8", "8B", "8 b", "1K", "1KiB", "1k", "2gib")],
+        "failures": [(figures.failure_head(one), figures.failure_text(one)) for one in failures],
+        "only ASCII": [(one, ascii_locale(io.StringIO(), one)) for one in LOCALES],
+        "curves": [(sparkline([1.0, None, 1e9], 1.0, 1e9), sparkline([5.0], 5.0, 5.0))],
+    }
+    golden("report/words", {title: "\n".join(map(str, rows)) for title, rows in words.items()})
+    assert all(ascii_locale(io.TextIOWrapper(io.BytesIO(), "latin-1"), one) for one in LOCALES)
 
-    @pytest.mark.parametrize(
-        ("seconds", "text"), [(0, "0:00"), (67.4, "1:07"), (3723, "1:02:03"), (-1, "0:00")]
-    )
-    def test_duration(self, seconds: float, text: str) -> None:
-        assert duration(seconds) == text
 
-    def test_a_failure_is_one_line_and_says_each_thing_once(self) -> None:
-        made = Failure(
-            run="r",
-            path="aware",
-            what="unavailable",
-            text="aware: not available: it\ncrashed",
-            remedy="use ucx",
-        )
-        assert figures.failure_text(made) == "not available: it crashed; use ucx"
-        hung = Failure(run="r", path="aware", bytes=65536, what="hang")
-        assert figures.failure_head(hung) == "aware at 64 KiB"
-        assert figures.failure_text(hung) == "hung"
+@given(st.floats(1e6, 1e13))
+def test_a_rate_keeps_its_value(rate: float) -> None:
+    written = float(format_rate(rate)) * 1e9
+    assert abs(written - rate) <= max(rate * 0.0051, 0.5e5)
+
+
+@given(st.lists(st.floats(1e3, 1e12), min_size=1))
+def test_a_higher_curve_is_never_lower(rates: list[float]) -> None:
+    line = sparkline(sorted(rates), min(rates), max(rates))
+    assert list(line) == sorted(line)
+    assert len(line) == len(rates)
 
 
 class TestTable:
-    @pytest.mark.parametrize(
-        "paths",
-        [
-            ("host",),
-            ("host", "staged"),
-            ("host", "staged", "aware"),
-            ("host", "host-pinned", "staged", "aware"),
-        ],
-        ids=len,
-    )
-    def test_no_row_is_ever_broken(self, paths: tuple[str, ...]) -> None:
+    @pytest.mark.parametrize("count", [1, 2, 3, 4])
+    def test_no_row_is_ever_broken(self, count: int) -> None:
+        paths = ("host", "staged", "aware", "host-pinned")[:count]
         run = full_run(paths, stopped="max-time")
         for width in (40, 41, 50, 60, 65, 72, 80, 90, 100, 110, 120, 140, 160, 200):
             lines = shown(run, width).splitlines()
@@ -160,36 +135,6 @@ class TestTable:
         assert 20 <= screen.width < 10_000 and 0 < screen.size.height < 10_000
         run_summary.print_run(screen, full_run(("staged", "aware")))
         assert "staged" in stream.getvalue()
-
-
-class TestAscii:
-    """LC_ALL=C: Python writes UTF-8 all the same, which such a terminal does not show."""
-
-    @pytest.mark.parametrize(
-        ("environment", "only"),
-        [
-            ({}, False),
-            ({"LC_ALL": "C"}, True),
-            ({"LC_ALL": "", "LANG": "POSIX"}, True),
-            ({"LC_ALL": "C.UTF-8", "LANG": "C"}, False),
-            ({"LC_ALL": "C", "PYTHONIOENCODING": "utf-8"}, False),
-        ],
-    )
-    def test_the_locale_decides(self, environment: dict[str, str], only: bool) -> None:
-        assert ascii_locale(io.StringIO(), environment) is only
-        assert ascii_locale(io.TextIOWrapper(io.BytesIO(), "latin-1"), environment)
-
-
-class TestCurves:
-    def test_ends_of_the_scale(self) -> None:
-        assert sparkline([1.0, None, 1e9], 1.0, 1e9) == "▁ █"
-        assert sparkline([5.0], 5.0, 5.0) == "█"
-
-    @given(st.lists(st.floats(1e3, 1e12), min_size=1))
-    def test_higher_is_never_lower(self, rates: list[float]) -> None:
-        line = sparkline(sorted(rates), min(rates), max(rates))
-        assert list(line) == sorted(line)
-        assert len(line) == len(rates)
 
 
 def test_every_mark_is_documented() -> None:

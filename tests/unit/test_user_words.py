@@ -14,11 +14,9 @@ from support.records import end, entry, head, step
 
 import wirespeed
 from wirespeed.errors import ExitCode
-from wirespeed.patterns import Shape, find_pattern
 from wirespeed.report.export.matplotlib_figure import name_of
 from wirespeed.report.page import read_sources
 from wirespeed.report.sources import measured
-from wirespeed.units import counted, parse_size
 
 Captured = pytest.CaptureFixture[str]
 CTRL_C = """
@@ -44,28 +42,10 @@ def test_ctrl_c_while_modules_are_imported(module: str) -> None:
     assert done.returncode == ExitCode.INTERRUPTED and done.stderr == ""
 
 
-def test_binary_sizes_are_read() -> None:
-    assert [parse_size(word) for word in ("8", "8B", "8 b", "1K", "1KiB", "1k", "2gib")] == [
-        *(8, 8, 8, 1024, 1024, 1024, 2 << 30)
-    ]
-
-
-def test_one_neighbour_is_no_plural() -> None:
-    shape = Shape(2, {})
-    assert find_pattern("halo").at(shape).figure(8).definition.endswith("a rank with 1 neighbour")
-
-
 def test_results_are_shown_in_a_line(tmp_path: Path) -> None:
     """Protects `print(wirespeed.load(FILE))` from 30,000 characters."""
     write_run(tmp_path / "r.jsonl", START, ["a", "b"], 1e-5, random.Random(1))
     assert repr(wirespeed.load(tmp_path / "r.jsonl")).endswith("r.jsonl: 4 records, 1 run, 0 warnings>")
-
-
-@pytest.mark.parametrize(
-    ("number", "words"), [(0, "0 samples"), (1, "1 sample"), (2, "2 samples"), (5000, "5,000 samples")]
-)
-def test_one_is_no_plural(number: int, words: str) -> None:
-    assert counted(number, "sample") == words
 
 
 def test_a_run_of_one_rank_is_named_so(tmp_path: Path) -> None:
