@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.command import captured
+from support.golden import Golden
 
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.host import gpu_aware_mpi, home, mpi
@@ -24,44 +25,40 @@ def no_choice_made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
 
 
-def test_open_mpi_does_not_sleep_where_nobody_needs_it() -> None:
-    assert one_host_environment(library("openmpi", "5.0.8")) == {"OMPI_MCA_btl": "^ofi"}
-    assert one_host_environment(library("openmpi", "4.1.6")) == {"OMPI_MCA_odls_base_sigkill_timeout": "0"}
-    assert one_host_environment(library("mpich", "5.0.0")) == {}
+SITUATIONS: dict[str, dict[str, str]] = {
+    "a shell": {},
+    "no ssh": {"PATH": "/nowhere"},
+    "no ssh, and a starter that the user has chosen": {"PATH": "/nowhere", "OMPI_MCA_plm": "slurm"},
+    "transports that the user has chosen": {"OMPI_MCA_btl": "self,tcp"},
+    "a job that may span hosts": {"SLURM_JOB_ID": "1"},
+    "the same, with a delay that the user has chosen": {
+        "SLURM_JOB_ID": "1",
+        "OMPI_MCA_opal_abort_delay": "-1",
+    },
+    "transports that an administrator has chosen": {"HOME": "chosen"},
+}
 
 
-def test_no_ssh_is_no_fault_on_one_host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_what_mpis_are_told(golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects starts from sleeps that nobody needs, choices that stand, and the name of a killed rank."""
+    for file in (tmp_path / "ssh", tmp_path / "chosen/.openmpi/mca-params.conf"):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert one_host_environment(library("openmpi", "4.1.6"))["OMPI_MCA_plm"] == "isolated"
-    monkeypatch.setenv("OMPI_MCA_plm", "slurm")
-    assert "OMPI_MCA_plm" not in one_host_environment(library("openmpi", "4.1.6"))
-
-
-def test_a_choice_of_transports_stands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Protects what a user or an administrator has set, and jobs that may span hosts."""
-    monkeypatch.setenv("OMPI_MCA_btl", "self,tcp")
-    assert one_host_environment(library("openmpi", "5.0.8")) == {}
-    monkeypatch.delenv("OMPI_MCA_btl")
-    monkeypatch.setenv("SLURM_JOB_ID", "1")
-    assert "OMPI_MCA_btl" not in one_host_environment(library("openmpi", "5.0.8"))
-    monkeypatch.delenv("SLURM_JOB_ID")
-    folder = tmp_path / ".openmpi"
-    folder.mkdir()
-    (folder / "mca-params.conf").write_text("btl = self,sm\n")
-    assert one_host_environment(library("openmpi", "5.0.8")) == {}
-
-
-def test_the_launcher_of_open_mpi_hears_of_a_death_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Protects the name of a killed rank, on several hosts or where there may be several."""
-    waits = {"OMPI_MCA_opal_abort_delay": "2"}
-    for version in ("4.1.4", "5.0.8"):
-        assert several_hosts_environment(library("openmpi", version)) == waits
-        assert not waits.keys() & one_host_environment(library("openmpi", version)).keys()
-    monkeypatch.setenv("SLURM_JOB_ID", "1")
-    assert one_host_environment(library("openmpi", "4.1.4")) == waits
-    assert one_host_environment(library("mpich", "5.0.0")) == {}
-    monkeypatch.setenv("OMPI_MCA_opal_abort_delay", "-1")
-    assert several_hosts_environment(library("openmpi", "5.0.8")) == {}
+    monkeypatch.chdir(tmp_path)
+    told = {}
+    for title, variables in SITUATIONS.items():
+        with monkeypatch.context() as patch:
+            for name, value in variables.items():
+                patch.setenv(name, value)
+            known = [library("openmpi", version) for version in ("4.1.6", "5.0.8")] + [
+                library("mpich", "5.0.0")
+            ]
+            told[title] = "\n".join(
+                f"{one.title}: {one_host_environment(one)}, on several {several_hosts_environment(one)}"
+                for one in known
+            )
+    golden("frontend/mpi_variables", told)
 
 
 # ---- which MPI it is ------------------------------------------------------------------------------------

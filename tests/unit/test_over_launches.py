@@ -7,7 +7,6 @@ import statistics
 from pathlib import Path
 
 import pytest
-from support.records import entry, make_run, shown
 
 import wirespeed
 from wirespeed.judge.model import UNSEEN_SPREAD, LaunchMedian, over_launches
@@ -55,9 +54,3 @@ def test_it_is_the_own_interval_and_the_launches() -> None:
     low, high = over_launches(LaunchMedian(1.0, 0.5, 2.0)) or (0.0, 0.0)
     assert 0.49 < low < 0.5 and 2.0 < high < 2.02
     assert over_launches(LaunchMedian(1.0, None, None)) is None
-
-
-def test_the_table_has_it_where_cpus_move_the_bytes() -> None:
-    """Protects what is shown of one launch: a path that GPUs move has no such range."""
-    both = make_run(*(entry(path, 8, 10e-6) for path in ("host", "aware")))
-    assert shown(both, 160).count("9.1-11 us") == 1

@@ -69,12 +69,23 @@ def test_kept_files_are_valid_and_nothing_of_them_is_lost(file: Path) -> None:
 
     It also holds both ways of reading a line against each other: as it is, and cleaned first.
     """
+    lines = []
     for text in kept.lines(file):
-        line = json.loads(text)
+        lines.append(line := json.loads(text))
         assert errors(line) == []
         record = decoded(text.encode())
         assert record == record_of(line)
         assert {*missing(line, json.loads(msgspec.json.encode(record)))} <= NO_MORE
+    loaded = wirespeed.load(file)
+    ended = [line for line in lines if line["kind"] == "end"]
+    assert lines[0]["kind"] == "run" and ended and not loaded.warnings
+    assert len(loaded.entries) == sum(line["entries"] for line in ended) and len(loaded.runs) == len(ended)
+    early = file.parent.name == "ended-early"
+    assert ("interrupted" in {line.get("status") for line in ended}) == early
+    assert loaded.entries or any(line["kind"] == "soak" for line in lines)
+    table, launches = loaded.table(), {entry.launch for entry in loaded.entries} or {1}
+    each_rank = sum(bool(told) for told in table.get("others_copy", []))
+    assert early or (len(table["bytes"]) - each_rank) * len(launches) == len(loaded.entries)
 
 
 def missing(line: Any, written: Any, place: str = "") -> list[str]:

@@ -10,12 +10,13 @@ import pytest
 from msgspec import structs
 from support import fake_machine
 from support.fake_facts import facts_of, one
+from support.golden import Golden
 from support.records import entry, make_run, step
 
 from wirespeed.doctor import job, ucx_choice
 from wirespeed.doctor.facts.model import MachineFacts
 from wirespeed.doctor.job import Base
-from wirespeed.doctor.ucx_choice import SIZE, Choice, chosen, rows, variables
+from wirespeed.doctor.ucx_choice import SIZE, chosen, rows, variables
 from wirespeed.results.findings import Conditions
 
 HOST = """
@@ -51,39 +52,26 @@ OLDER = """
 """
 
 
-def test_tables_of_both_layouts() -> None:
-    """Protects the range, the protocol, its lanes and how many messages took it."""
-    found = [*rows(HOST)]
-    tag = "tagged message by ucp_tag_send* from host memory"
-    assert found[0] == Choice(tag, "0..92", 0, 92, "eager short", "sysv/memory", 0)
-    assert [(row.first, row.last, row.count) for row in found[:3]] == [
-        *((0, 92, 0), (93, 5028, 0), (5029, None, 131))
-    ]
-    assert found[3].operation == "rendezvous data fetch into host memory from host"
-    assert (found[3].first, found[3].last) == (0, 0)
-    assert [(row.last, row.count) for row in rows(OLDER)] == [(8256, None), (2 << 20, None), (None, None)]
-    assert [*rows("UCX  INFO  Version 1.22.0\n| a | b\n|\n")] == []
+def test_tables_and_choices(golden: Golden, tmp_path: Path) -> None:
+    """Protects the row whose range has the size, of GPU memory alone, and that messages took.
 
-
-def test_the_choice_for_a_size() -> None:
-    """Protects the row whose range has the size, of GPU memory alone, and that messages took."""
-    assert [*chosen(HOST, SIZE)] == []
-    (row,) = chosen(STAGED, SIZE)
-    assert row.words() == (
-        "UCX chose for tagged message by ucp_tag_send* from cuda/GPU0, 5029..inf B: rendezvous pipeline "
-        "through the host by cma/memory, by its estimate"
-    )
-    assert [row.lanes for row in chosen(OLDER, SIZE)] == ["cuda_ipc/cuda"]
-    assert [row.lanes for row in chosen(OLDER, 1 << 20)] == ["cuda_copy/cuda"]
-    assert not [*chosen(STAGED.replace("   131 |", "     0 |"), SIZE)]
-
-
-@pytest.mark.parametrize(
-    ("ucx", "word"), [("UCX 1.22.0", "used"), ("UCX 1.20.1", "y"), ("UCX", "y"), ("UCX 2.0", "used")]
-)
-def test_the_settings(ucx: str, word: str, tmp_path: Path) -> None:
-    """Protects older versions, to which 'used' is a pattern that no operation has."""
-    assert variables(ucx, tmp_path)["UCX_PROTO_INFO"] == word
+    And older versions, to which 'used' is a pattern that no operation has.
+    """
+    unused = STAGED.replace("   131 |", "     0 |")
+    logs = {
+        "1.22": HOST,
+        "staged": STAGED,
+        "unused": unused,
+        "1.20": OLDER,
+        "none": "UCX  INFO\n| a | b\n|\n",
+    }
+    told = {f"tables, {name}": "\n".join(map(str, rows(log))) for name, log in logs.items()}
+    for name, log in logs.items():
+        found = [f"{size} B: {row.words()}" for size in (1 << 20, SIZE) for row in chosen(log, size)]
+        told[f"of GPU memory, {name}"] = "\n".join(found)
+    for ucx in ("UCX 1.22.0", "UCX 1.20.1", "UCX", "UCX 2.0"):
+        told[f"setting of {ucx}"] = variables(ucx, tmp_path)["UCX_PROTO_INFO"]
+    golden("doctor/ucx_choices", told)
 
 
 @pytest.fixture
