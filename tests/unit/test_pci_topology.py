@@ -49,13 +49,9 @@ def test_each_distance(tmp_path: Path, below: str, node: str, expected: str | No
     device(tmp_path, "0000:0a:00.0", below, node)
     assert distance(GPU, "0000:0a:00.0", tmp_path) == expected
     assert distance("0000:0A:00.0", GPU, tmp_path) == expected
-
-
-def test_two_devices_at_one_port(tmp_path: Path) -> None:
-    """Protects cards that hold both, such as a converged accelerator without a switch of its own."""
-    device(tmp_path, GPU, "pci0000:00/0000:00:01.0")
-    device(tmp_path, "0000:05:00.1", "pci0000:00/0000:00:01.0")
-    assert distance(GPU, "0000:05:00.1", tmp_path) == "PIX"
+    # As on cards that hold both, such as a converged accelerator without a switch of its own.
+    device(tmp_path, "0000:0a:00.1", below, node)
+    assert distance("0000:0a:00.0", "0000:0a:00.1", tmp_path) == "PIX"
 
 
 def test_of_a_nic_to_all_gpus(tmp_path: Path) -> None:

@@ -12,7 +12,12 @@ from support.records import console, entry, head, make_run, step, text_of
 from wirespeed import systems
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode
-from wirespeed.report.systems.published_machines import print_reached, print_systems, reached_here
+from wirespeed.report.systems.published_machines import (
+    print_reached,
+    print_systems,
+    reached_elsewhere,
+    reached_here,
+)
 from wirespeed.systems import all_systems, load, names
 
 ROOT = Path(__file__).parents[2]
@@ -33,11 +38,11 @@ def shown(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return capsys.readouterr().out
 
 
-class TestTable:
+class TestReached:
     @pytest.mark.parametrize("width", range(50, 140, 15))
     def test_any_width(self, width: int) -> None:
-        """No line runs over; the limits stay whole, whatever has to go."""
-        screen = console(width)
+        """No line runs over; the limits stay whole, and what tells rows apart, whatever has to go."""
+        screen, reached = console(width), console(max(width, 60))
         print_systems(screen, all_systems(), "summit")
         text = text_of(screen)
         assert max(map(len, text.splitlines())) <= width
@@ -45,22 +50,9 @@ class TestTable:
         limits += " 19.9" if width > 94 else ""
         row = next(line for line in text.splitlines() if line.startswith("summit *"))
         assert " ".join(row.split()).endswith(limits)
-
-    def test_script_lists_them_too(self, capsys: pytest.CaptureFixture[str]) -> None:
-        assert main(["script", "--list"]) == ExitCode.OK
-        assert capsys.readouterr().out == shown(capsys)
-
-
-class TestReached:
-    @pytest.mark.parametrize("width", [60, 80, 100])
-    def test_what_tells_rows_apart_never_goes(self, width: int) -> None:
-        from wirespeed.report.systems.published_machines import reached_elsewhere
-
-        screen = console(width)
-        print_reached(screen, "As published", reached_elsewhere({"thetagpu": load("thetagpu")}))
-        rows = re.findall(r"^ThetaGPU .*", text_of(screen), re.MULTILINE)
-        assert len(rows) == 22
-        assert len({re.sub(r"best.*", "", row) for row in rows}) == len(rows)
+        print_reached(reached, "As published", reached_elsewhere({"thetagpu": load("thetagpu")}))
+        rows = re.findall(r"^ThetaGPU .*", text_of(reached), re.MULTILINE)
+        assert len(rows) == 22 == len({re.sub(r"best.*", "", row) for row in rows})
 
     def test_more_than_the_limit_stands_out(self) -> None:
         """Over 100 % cannot be: it is shown as it is, in red, not rounded away."""
@@ -90,6 +82,8 @@ class TestReached:
         assert {row["mark"] for row in published} == {"", "c"}
         assert all(0 < row["share"] < 1 for row in found["measured"] if row["share"])
         assert found["here"] is None
+        assert main(["script", "--list"]) == ExitCode.OK
+        assert capsys.readouterr().out == shown(capsys)
 
 
 class TestPage:

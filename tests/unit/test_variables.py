@@ -24,33 +24,18 @@ from wirespeed.results import recorder
 
 PREFIXES = (
     *("CUDA_", "FI_", "FLUX_", "HIP_", "HSA_", "I_MPI_", "MPI4PY_", "MPICH_", "MPIR_CVAR_", "MV2_", "NCCL_"),
-    *(
-        "NVSHMEM_",
-        "OMP_",
-        "OMPI_",
-        "OMPI_MCA_",
-        "ONEAPI_",
-        "PALS_",
-        "PMIX_",
-        "PRTE_",
-        "SLURM_",
-        "UCX_",
-        "ZE_",
-    ),
+    *("NVSHMEM_", "OMP_", "OMPI_", "OMPI_MCA_", "ONEAPI_", "PALS_", "PMIX_", "PRTE_", "SLURM_", "UCX_"),
+    "ZE_",
 )
 """Of libraries and launchers; sites and users put names of their own behind them."""
 ENDS = ("TOKEN", "AUTH", "CRED", "PWD", "COOKIE", "API_KEY", "USER", "ACCOUNT")
 NAMED = (
     *("SLURM_JWT", "FLUX_URI", "PMIX_SERVER_URI", "PMIX_SERVER_URI41", "SLURM_JOB_USER", "SLURM_JOB_ACCOUNT"),
     *("SBATCH_ACCOUNT", "AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "HOME", "USER", "SSH_AUTH_SOCK", "UCX_SITE"),
-    *(
-        "OMPI_MCA_plm_rsh_args",
-        "PRTE_MCA_plm_ssh_args",
-        "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS",
-        "UCX_IB_PKEY",
-    ),
+    *("OMPI_MCA_plm_rsh_args", "PRTE_MCA_plm_ssh_args", "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS"),
     *("NVSHMEM_BOOTSTRAP_UID_SESSION_ID", "SLURM_SUBMIT_DIR", "PMIX_MCA_psec_munge_x", "NCCL_RAS_ADDR"),
-    *("UCX_TCP_COOKIE", "PRTE_MCA_site", "NCCL_NET_SECRET", "SLURM_JOB_NAME", "FI_TCP_PASSWORD"),
+    *("UCX_IB_PKEY", "UCX_TCP_COOKIE", "PRTE_MCA_site", "NCCL_NET_SECRET", "SLURM_JOB_NAME"),
+    "FI_TCP_PASSWORD",
     *("UCX_IB_BEARER", "UCX_RC_TICKET", "NCCL_NET_PRIVATE", "NCCL_NET_SIG", "FI_OPX_PSK", "MPICH_GPU_LOGIN"),
     *("SLURM_CPU_BIND_X", "SLURM_GPUS_PER_X", "SLURM_MEM_BIND_X", "SLURM_NTASKS_X", "MPI4PY_RC_X"),
 )
@@ -77,7 +62,7 @@ def secrets(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-def test_a_result_file_and_its_page_hold_none_of_200(secrets: list[str], tmp_path: Path) -> None:
+def test_a_result_file_and_its_page_hold_none_of_200(tmp_path: Path, secrets: list[str]) -> None:
     """Protects who gives a file away: a token of the batch system is valid for hours."""
     head = run()
     assert SECRET not in json.dumps(head)
@@ -92,7 +77,7 @@ def test_a_result_file_and_its_page_hold_none_of_200(secrets: list[str], tmp_pat
     assert SECRET not in page and "mlx5_0" in page
 
 
-def test_the_doctor_tells_none_of_200(secrets: list[str], tmp_path: Path) -> None:
+def test_the_doctor_tells_none_of_200(tmp_path: Path, secrets: list[str]) -> None:
     """On the screen and in its record; of libraries' unknown variables it tells the names."""
     found = dict.fromkeys(secrets, SECRET) | KNOWN
     facts = facts_of(fake_machine.tree(tmp_path), variables=found)
