@@ -117,10 +117,11 @@ def grids() -> Iterator[str]:
     for ranks, columns in ((6, None), (7, None), (36, None), (48, None), (6, 2)):
         job = find_pattern("halo").at(Shape(ranks, {"columns": columns}))
         yield f"{ranks} ranks in {columns} columns: {job.figure(8).definition}"
-    for rank, ranks, options in (
+    places: list[tuple[int, int, dict[str, Any]]] = [
         *((rank, 9, {"periodic": around}) for around in (False, True) for rank in (0, 4, 8)),
         *((0, 2 + columns, {"columns": columns, "periodic": True}) for columns in (2, 1)),
-    ):
+    ]
+    for rank, ranks, options in places:
         yield f"rank {rank} of {ranks}, {options}: to {peers(rank, ranks, **options)}"
 
 

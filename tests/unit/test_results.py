@@ -229,7 +229,7 @@ RIGHT: tuple[dict[str, Any], ...] = (
 """Rounded figures, without an interval, a lower end that the clock leaves open, an empty message, a member of
 another kind.
 """
-LINES = ("{}", "[1]", '{"kind":', '{"kind":"step","run":"a","step":true,"path":"host"}')
+LINES: tuple[Any, ...] = ("{}", "[1]", '{"kind":', '{"kind":"step","run":"a","step":true,"path":"host"}')
 
 
 def test_a_record_that_says_nothing_is_named(tmp_path: Path, golden: Golden) -> None:

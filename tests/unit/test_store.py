@@ -98,7 +98,12 @@ def test_a_line_is_one_write_and_the_disk_is_asked_once_a_second(
 ) -> None:
     """Protects both: data that a crash would take, and the time of those who measure."""
     writes, syncs, real = list[bytes](), list[int](), os.write
-    monkeypatch.setattr(os, "write", lambda file, data: (writes.append(data), real(file, data))[1])
+
+    def write(file: int, data: bytes) -> int:
+        writes.append(data)
+        return real(file, data)
+
+    monkeypatch.setattr(os, "write", write)
     monkeypatch.setattr(os, "fsync", syncs.append)
     with Store(tmp_path / "r.jsonl") as store:
         for now, asked in ((1.0, 1), (1.9, 1), (2.0, 2), (2.9, 2), (3.5, 3), (4.4, 3)):

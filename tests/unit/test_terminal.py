@@ -33,19 +33,19 @@ JSON_VALUES = st.recursive(
 
 RATES = (8e6, 1e6, 1e5, 1e9, 1e9 * 1.0737, 1e9 * 393.0, 9.996e9, 99.96e9, 0.0)
 SHARES = (0.004, 0.0, 0.0001, 0.0995, 0.5, 1.0, 1.001, 1300.0)
-LOCALES = (
+LOCALES: tuple[dict[str, str], ...] = (
     *({}, {"LC_ALL": "C"}, {"LC_ALL": "", "LANG": "POSIX"}, {"LC_ALL": "C.UTF-8", "LANG": "C"}),
     {"LC_ALL": "C", "PYTHONIOENCODING": "utf-8"},
 )
 """Python writes UTF-8 all the same, which a terminal of LC_ALL=C does not show."""
-CRASHED = {"what": "unavailable", "text": "aware: not available: it\ncrashed", "remedy": "use ucx"}
+CRASHED: dict[str, Any] = {"what": "unavailable", "text": "aware: not available: it\ncrashed"}
 
 
 def test_words(golden: Golden) -> None:
     """Protects units, rounding, plurals, and that a failure is one line that says each thing once."""
-    failures = [Failure(run="r", path="aware", **CRASHED)]
+    failures = [Failure(run="r", path="aware", remedy="use ucx", **CRASHED)]
     failures.append(Failure(run="r", path="aware", bytes=65536, what="hang"))
-    words = {
+    words: dict[str, list[Any]] = {
         "GB/s": [(rate, format_rate(rate)) for rate in RATES],
         "half widths": [(share, figures.spread(share)) for share in SHARES],
         "durations": [(seconds, duration(seconds)) for seconds in (0, 67.4, 3723, -1)],
