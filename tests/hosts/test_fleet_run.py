@@ -24,7 +24,7 @@ NETWORK = ("rate", "100mbit", "burst", "64kb", "latency", "100ms")
 SLOW = ("rate", "10mbit", "burst", "64kb", "latency", "400ms")
 DELAYED = ("rate", "100mbit", "burst", "128kb", "latency", "2s", "mpu", "60000")
 """Each packet takes as long as one of 60,000 bytes: 4.8 ms."""
-PLANTED = {"n5": SLOW, "n11": SLOW, "n14": DELAYED}
+PLANTED = {"n3": SLOW, "n6": DELAYED}
 # All hosts share this machine's CPUs, so every rank waits for one.
 COMMON = ("--contended", "--device", "cpu", "--node-sizes", "64K")
 
@@ -93,15 +93,17 @@ def test_a_slow_host_is_named_and_so_is_one_that_falls_silent(mpi: InstalledMpi,
     assert (out / "round-02-2.jsonl").exists() and not (out / "round-03-2.jsonl").exists()
 
 
-def sixteen(tmp_path: Path, done: Done, wrong: bool) -> list[str]:
+def eight(tmp_path: Path, done: Done, wrong: bool) -> list[str]:
     """Those that were planted are named, and no other; returns the silent ones."""
-    assert done.code == (6 if wrong else 0), done.err + done.out
+    # A round that crashed three times is left out.
+    lost = "figures are missing" in done.err
+    assert done.code == (1 if lost else 6 if wrong else 0), done.err + done.out
     found = answer(tmp_path / "results")
     assert sorted(found["slow"]) == sorted(PLANTED if wrong else ()), done.out + done.err
     page = (tmp_path / "fleet.html").read_text()
     # Links are judged where enough of them were measured.
-    said = "3 nodes are slow" if wrong else "No node( or link)? stands out"
-    assert re.search(f"{said}, in a fleet of 16 nodes", page)
+    said = "2 nodes are slow" if wrong else "No node( or link)? stands out"
+    assert re.search(f"{said}, in a fleet of 8 nodes", page)
     assert all((f"<td><strong>{name}<" in page) == wrong for name in PLANTED)
     return found["silent"]
 
@@ -111,53 +113,52 @@ def planted(there: Hosts) -> None:
         shape(there, name, words)
 
 
-SIXTEEN = ("--rounds", "8", "--sizes", "8,512K", "--max-time", "0.5", *COMMON)
+EIGHT = ("--rounds", "8", "--sizes", "8,512K", "--max-time", "0.5", *COMMON)
 sound_and_wrong = pytest.mark.parametrize(
-    "wrong", [pytest.param(True, id="three-are-slow"), pytest.param(False, id="sound")]
+    "wrong", [pytest.param(True, id="two-are-slow"), pytest.param(False, id="sound")]
 )
 
 
 @pytest.mark.usefixtures("quiet_machine")
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 @sound_and_wrong
-def test_sixteen_hosts_under_a_plain_mpiexec(mpi: InstalledMpi, tmp_path: Path, wrong: bool) -> None:
+def test_eight_hosts_under_a_plain_mpiexec(mpi: InstalledMpi, tmp_path: Path, wrong: bool) -> None:
     words = ("--out", tmp_path / "results", "--page", tmp_path / "fleet.html", "--mpi", mpi.mpiexec)
-    with fleet(16, tmp_path) as there:
+    with fleet(8, tmp_path) as there:
         if wrong:
             planted(there)
         done = wirespeed(
-            *("fleet", "run", "--hosts", "n[1-16]", *words, *SIXTEEN),
+            *("fleet", "run", "--hosts", "n[1-8]", *words, *EIGHT),
             before=there["n1"].enter(),
             environment=there.environment,
         )
-        assert not sixteen(tmp_path, done, wrong)
+        assert not eight(tmp_path, done, wrong)
 
 
 @pytest.mark.usefixtures("quiet_machine")
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(900)
 @sound_and_wrong
-def test_sixteen_hosts_in_an_allocation_of_slurm(tmp_path: Path, wrong: bool) -> None:
+def test_eight_hosts_in_an_allocation_of_slurm(tmp_path: Path, wrong: bool) -> None:
     """Protects a run without --hosts: those of the allocation, each round one srun."""
-    # Its ranks give way while they wait: 32 of MPICH's on two CPUs take minutes for a barrier. Those of Open
+    # Its ranks give way while they wait: 16 of MPICH's on two CPUs take minutes for a barrier. Those of Open
     # MPI crash now and then under Slurm where hosts are this slow (in mca_pml_ob1_recv_frag_callback_match,
     # Open MPI 5 nearly always), so that a round is repeated, and a node may be left out for it.
     mpi = mpis.installed("debian")
     words = ("--out", tmp_path / "results", "--page", tmp_path / "fleet.html", "--mpi", mpi.mpiexec)
-    with fleet(16, tmp_path) as there:
+    with fleet(8, tmp_path) as there:
         configuration = slurm.start(there)
         if not slurm.speaks_pmix(there, configuration):
             pytest.skip("Slurm's pmix plugin finds no libpmix.so (apt install libpmix-dev)")
         if wrong:
             planted(there)
         done = wirespeed(
-            *("fleet", "run", *words, *SIXTEEN),
-            before=there["n1"].enter("salloc", "--quiet", "--nodes=16", "--ntasks=32"),
+            *("fleet", "run", *words, *EIGHT),
+            before=there["n1"].enter("salloc", "--quiet", "--nodes=8", "--ntasks=16"),
             environment=configuration,
             patience=3 * PATIENCE,
         )
-        sixteen(tmp_path, done, wrong)
-        # A round whose ranks crashed has no step.
+        eight(tmp_path, done, wrong)
         rounds = (tmp_path / "results").glob("round-*.jsonl")
         steps = [record for file in rounds for record in whole_lines(file) if record["kind"] == "step"]
-        assert len(steps) >= 8 and {record["launcher"] for record in steps} == {"srun"}
+        assert len(steps) >= 7 and {record["launcher"] for record in steps} == {"srun"}
