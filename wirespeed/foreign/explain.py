@@ -98,6 +98,8 @@ def explain(log: Log, question: Question) -> Explanation:
     limits = {at: one.bound for at, one in enumerate(curves) if one.bound}
     found: list[Finding] = [*judged(log.curves, log.topology.get("links"), limits), *find(log)]
     found += _far_below(curves, found, _by_rdma(log))
+    if any(one.kind == "staged-faster" for one in found):
+        found = [one for one in found if one.kind != "variable-NCCL_P2P_DISABLE"]
     # A copy that is far below others' is not told again as one below its slot's rate.
     far = {_test(one.curve) for one in found if one.kind == "below-others"}
     found = [one for one in found if one.kind != "narrow" or _test(one.curve) not in far]

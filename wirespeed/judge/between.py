@@ -9,7 +9,7 @@ from operator import attrgetter, itemgetter
 
 from wirespeed.judge.given import Curve, Finding, finding
 from wirespeed.judge.moments import PEAK, are_near, bits, near_sizes, rate_of
-from wirespeed.judge.series import Series, is_wrong, on_gpu, series_of, times, usable
+from wirespeed.judge.series import STAGED, Series, is_collective, is_wrong, on_gpu, series_of, times, usable
 from wirespeed.units import counted, format_rate, format_seconds, format_size
 
 Rated = Sequence[tuple[Curve, float]]
@@ -20,8 +20,8 @@ SLOWER = 1.1
 """Ratio of a rate that should be lower to one that should be higher."""
 BOTH_WAYS = 0.8
 """Rate of both ways over that of one way, at most: less means that they hinder each other."""
-LONG, SHORT = 64 << 10, 1024
-"""Bytes from which a rate is that of wires, not of calls, and up to which a time is."""
+LONG = 64 << 10
+"""Bytes from which a rate is that of wires, not of calls."""
 DIFFER = 1.5
 """Ratio of two tables of one test, or of host memory's rate to GPU memory's, that is no matter of chance."""
 LAUNCHES = 3.3
@@ -45,12 +45,13 @@ def between(curves: Sequence[Curve], links: Links | None = None) -> Iterator[Fin
     """`links`: as far as the text tells."""
     rated = [(curve, rate) for curve in curves if curve.operation != "local-copy" and (rate := _rate(curve))]
     yield from _staged_faster(rated)
+    yield from _staged_faster_by_nccl(rated)
     yield from _near_slower(rated, links or {})
     yield from _odd_one(curves)
     yield from _odd_pair(rated, links or {})
     yield from _both_ways(rated)
     yield from _same_test(rated)
-    yield from _same_latency(curves)
+    yield from _same_times(curves)
     yield from _gpu_slower(rated)
     yield from _one_stalls(curves)
     yield from _near_sizes(curves)
@@ -101,6 +102,19 @@ def _staged_faster(rated: Rated) -> Iterator[Finding]:
         yield finding(
             "staged-faster", 2, f"direct ({direct}) is slower than through the host ({staged}), {whose}"
         )
+
+
+def _staged_faster_by_nccl(rated: Rated) -> Iterator[Finding]:
+    """The same of an operation of NCCL, measured with direct copies and without."""
+    tests: dict[tuple[str, str, int | None], dict[bool, list[float]]] = {}
+    for curve, rate in rated:
+        if curve.direction == "bus":
+            ways = tests.setdefault((curve.tool, curve.name, curve.ranks), {})
+            ways.setdefault(STAGED in curve.placement, []).append(rate)
+    for (_, name, _), ways in tests.items():
+        if len(ways) == 2 and min(ways[True]) > SLOWER * max(ways[False]):
+            seen = f"direct ({_span(ways[False])}) is slower than through the host ({_span(ways[True])})"
+            yield finding("staged-faster", 2, f"{name}: {seen}, which {STAGED} forces")
 
 
 def _near_slower(rated: Rated, links: Links) -> Iterator[Finding]:
@@ -221,27 +235,31 @@ def _same_test(rated: Rated) -> Iterator[Finding]:
                 yield finding("same-test", 1, seen)
 
 
-def _same_latency(curves: Sequence[Curve]) -> Iterator[Finding]:
-    """One ping-pong with several tables whose shortest messages differ by more than launches: to know, as one
-    may be between hosts and one within."""
+def _same_times(curves: Sequence[Curve]) -> Iterator[Finding]:
+    """One ping-pong or operation of all ranks, with several tables of which a size differs by more than
+    launches do: to know, as one may be between hosts and one within."""
     tables: dict[tuple[str, ...], list[dict[int, float]]] = {}
     for curve in curves:
-        if curve.operation == "pingpong" and len(curve.pair.split()) < 2:
+        if (curve.operation == "pingpong" or is_collective(curve)) and len(curve.pair.split()) < 2:
             key = (curve.tool, curve.name, curve.memory, str(curve.ranks), curve.pair, curve.placement)
-            times_of = {point.bytes: point.seconds for point in curve.points if usable(point.seconds)}
-            tables.setdefault(key, []).append({size: time or 0.0 for size, time in times_of.items()})
+            seconds = {row.bytes: row.seconds or 0.0 for row in reversed(curve.points) if usable(row.seconds)}
+            tables.setdefault(key, []).append(seconds)
     for (_, name, *_), group in tables.items():
-        size = min(set.intersection(*map(set, group)), default=-1)
-        if len(group) < 2 or not 0 <= size <= SHORT:
-            continue
-        at = [seconds[size] for seconds in group]
-        if max(at) > LAUNCHES * min(at):
+        common = set.intersection(*map(set, group)) if len(group) > 1 else set()
+        ratio, size = max(((_apart(each[size] for each in group), size) for size in common), default=(1.0, 0))
+        if ratio > LAUNCHES:
+            at = [each[size] for each in group]
             which, other = (f"table {at.index(time) + 1}" for time in (max(at), min(at)))
             seen = (
                 f"{name}, {len(group)} tables: {format_size(size)} takes {format_seconds(max(at))} in "
-                f"{which}, {format_seconds(min(at))} in {other}, {times(max(at) / min(at))} times apart"
+                f"{which}, {format_seconds(min(at))} in {other}, {times(ratio)} times apart"
             )
             yield finding("same-test", 1, seen)
+
+
+def _apart(seconds: Iterable[float]) -> float:
+    ends = sorted(seconds)
+    return ends[-1] / ends[0]
 
 
 def _gpu_slower(rated: Rated) -> Iterator[Finding]:

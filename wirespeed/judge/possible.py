@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from wirespeed.judge.given import Curve, Finding, Point, finding
 from wirespeed.judge.moments import rate_of
-from wirespeed.judge.series import is_collective, is_wrong, on_gpu, seconds_words, times, usable
+from wirespeed.judge.series import SEPARATE, is_collective, is_wrong, on_gpu, seconds_words, times, usable
 from wirespeed.units import format_rate, format_size
 
 MEMORY = 20e12
@@ -51,8 +51,12 @@ def wrong_data(curve: Curve) -> Iterator[Finding]:
 
 
 def alone(curve: Curve) -> Iterator[Finding]:
-    """An operation of all ranks that has one."""
-    if curve.ranks == 1 and (is_collective(curve) or "ccl" in curve.tool):
+    """An operation of all ranks that has one, or several jobs that print one table."""
+    if SEPARATE in curve.placement:
+        jobs = curve.placement.rpartition(", ")[2]
+        seen = f"rank 0 is listed several times: {jobs} ran side by side, of {curve.ranks} ranks each"
+        yield finding("alone", 2, seen, curve)
+    elif curve.ranks == 1 and (is_collective(curve) or "ccl" in curve.tool):
         seen = "one rank by itself: no byte went to another GPU, so that no figure of this table is a wire's"
         yield finding("alone", 2, seen, curve)
 

@@ -13,6 +13,12 @@ COLLECTIVE = ("all-", "allreduce", "allgather", "alltoall", "reduce", "broadcast
 """Beginnings of the names of operations of all ranks."""
 
 
+STAGED = "NCCL_P2P_DISABLE=1"
+"""Placement of a table of NCCL whose command forbids direct copies."""
+SEPARATE = "separate jobs"
+"""In the placement of a table that several jobs printed which know nothing of each other."""
+
+
 class Row(NamedTuple):
     """Time of one message, and its rate."""
 
@@ -85,6 +91,9 @@ def is_collective(curve: Curve) -> bool:
 def on_gpu(curve: Curve) -> bool:
     """Does a GPU's memory take part?"""
     tool = curve.tool.lower()
+    # OSU's title names CUDA or ROCm where it was told to use GPUs.
+    if not curve.memory and tool.startswith("osu mpi-"):
+        return True
     return "D" in curve.memory.split() or any(word in tool for word in ("nccl", "rccl", "nvbandwidth", "p2p"))
 
 

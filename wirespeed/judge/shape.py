@@ -148,7 +148,10 @@ def _cliff_finding(series: Series, fast: Row, slow: Row) -> Finding:
     if stays:
         seen += f"; no larger size is faster than {format_rate(max(later))} GB/s"
     sizes = {"below": format_size(fast.bytes), "above": format_size(slow.bytes)}
-    return finding("cliff", severity, seen, series.curve, _threshold(series.curve), **sizes)
+    advice = _threshold(series.curve)
+    if advice == "cliff-gpu" and later and not stays:
+        advice = "cliff-gpu-start"
+    return finding("cliff", severity, seen, series.curve, advice, **sizes)
 
 
 def _threshold(curve: Curve) -> str:

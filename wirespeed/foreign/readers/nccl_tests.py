@@ -10,9 +10,10 @@ from typing import Any
 from wirespeed.foreign.found import LogStream, Reader
 from wirespeed.foreign.shapes import Curve, Point
 from wirespeed.foreign.text import number, whole
+from wirespeed.judge.series import SEPARATE, STAGED
 
 _DEVICE = re.compile(
-    r"#\s*Rank\s+(\d{1,7})(?:\s+Group\s+\d+)?\s+Pid\s+\d+ on\s+(\S+)\s+device\s+\d+\s+\[[^]]*\]\s*(.*)"
+    r"#\s*Rank\s+(\d{1,7})(?:\s+Group\s+(\d+))?\s+Pid\s+\d+ on\s+(\S+)\s+device\s+\d+\s+\[[^]]*\]\s*(.*)"
 )
 _VERSION = re.compile(
     r"#\s*(nccl|rccl)-tests version (\S+)(?:.*\b(?:nccl|rccl)-library=(\d+))?", re.IGNORECASE
@@ -70,7 +71,8 @@ class NcclTests(Reader):
         self.rows: list[tuple[float, float]] = []
         """(algorithm, bus bandwidth) of each row."""
         self.hosts: dict[str, int] = {}
-        self.last_rank = -1
+        self.last_rank, self.jobs = -1, 0
+        """Highest number of a rank, and how often rank 0 is listed."""
         self.redop = self.root = ""
         """Of the last row."""
         self.test = self.version = ""
@@ -92,18 +94,19 @@ class NcclTests(Reader):
 
     def _comment(self, text: str) -> bool:
         if device := _DEVICE.match(text):
-            self.hosts[device[2]] = self.hosts.get(device[2], 0) + 1
+            self.hosts[device[3]] = self.hosts.get(device[3], 0) + 1
             self.last_rank = max(self.last_rank, int(device[1]))
-            self._model(device[3])
+            self.jobs += int(device[1]) == int(device[2] or 0) == 0
+            self._model(device[4])
         elif version := _VERSION.match(text):
             self.close()
-            self.hosts, self.last_rank, self.test = {}, -1, ""
+            self.hosts, self.last_rank, self.jobs, self.test = {}, -1, 0, ""
             self.tool, self.version = f"{version[1].lower()}-tests", version[2]
             if version[3]:
                 self.found.version("NCCL", _of_code(int(version[3])))
         elif _BEGINS.match(text):
             self.close()
-            self.hosts, self.last_rank = {}, -1
+            self.hosts, self.last_rank, self.jobs = {}, -1, 0
         elif found := _TEST.search(text):
             self.test = _OPERATIONS.get(found[1], "")
             if "concluded" in text and self.curve is not None and not self.curve.operation:
@@ -125,7 +128,8 @@ class NcclTests(Reader):
             return
         command = _TEST.search(self.stream.command)
         test = self.test or (_OPERATIONS.get(command[1], "") if command else "")
-        self.open(Curve(self.tool, self.version, test, direction="bus", memory="D D"))
+        staged = STAGED if STAGED in self.stream.command else ""
+        self.open(Curve(self.tool, self.version, test, direction="bus", memory="D D", placement=staged))
         ends = [*starts[1:], len(names)]
         self.labels = names[: starts[0]]
         self.groups = [names[start:end] for start, end in zip(starts, ends, strict=True)]
@@ -184,8 +188,12 @@ class NcclTests(Reader):
         listed, placement = sum(self.hosts.values()), curve.placement
         moved = any(bus for _, bus in self.rows)
         alone = not moved and any(algorithm > 20 * _ROUNDING for algorithm, _ in self.rows)
-        # Processes that are no job list rank 0 each.
-        ranks: int | None = 1 if alone else max(listed, self.last_rank + 1) or None
+        several = self.jobs > 1
+        ranks: int | None = max(0 if several else listed, self.last_rank + 1) or None
+        if alone:
+            ranks = 1
+        elif several:
+            placement = ", ".join(filter(None, (placement, f"{self.jobs} {SEPARATE}")))
         if ranks is None and (ranks := _by_ratio(operation, self.rows)):
             placement = "ranks by busbw / algbw"
         return replace(
@@ -193,7 +201,7 @@ class NcclTests(Reader):
             operation=operation,
             name=f"{name}_perf" if name else "",
             ranks=ranks,
-            hosts=len(self.hosts) if listed == ranks else None,
+            hosts=len(self.hosts) if listed == ranks and not several else None,
             placement=placement,
         )
 
@@ -208,7 +216,7 @@ class NcclTests(Reader):
         found = _TEST.search(" ".join(str(word) for word in _part(value, "args", list)))
         operation = _OPERATIONS.get(found[1], "") if found else ""
         self.open(Curve("nccl-tests", "", operation, direction="bus", memory="D D"))
-        self.hosts, self.last_rank = {}, -1
+        self.hosts, self.last_rank, self.jobs = {}, -1, 0
         for device in devices:
             host = str(device.get("hostname", "")).strip()
             self.hosts[host] = self.hosts.get(host, 0) + 1

@@ -10,7 +10,7 @@ from wirespeed.foreign.shapes import Curve, Point
 from wirespeed.foreign.text import count, numbers
 
 _TITLE = re.compile(
-    r"\s*((?:RDMA_)?(?:Write|Read|Send|Atomic|Write with Imm)\w*(?: \w+)?) (?:BW|Latency|Lat) Test\b"
+    r"\s*((?:RDMA_)?(?:Write|Read|Send|Atomic|Write with Imm)\w*(?: \w+){0,3}?) (?:BW|Latency|Lat) Test\b"
 )
 _BANDWIDTH = re.compile(
     r"\s*#bytes\s+#iterations\s+BW peak ?\[(.+?)\]\s+BW average ?\[(.+?)\](?:\s+MsgRate ?\[Mpps\].*)?$"
