@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,6 +43,9 @@ def test_a_file_that_is_named_stays(tmp_path: Path) -> None:
     out = tmp_path / "r.jsonl"
     results = wirespeed.measure("exchange", paths="host", sizes=8, out=out, device="cpu", no_evidence=True)
     assert len(results.entries) == 1 and len(wirespeed.load(out).entries) == 1
+    with pytest.raises(wirespeed.WirespeedError, match="exists") as caught:
+        wirespeed.measure("pingpong", paths="host", sizes=8, out=out, device="cpu")
+    assert caught.value.results is None, "those are another measurement's"
 
 
 @pytest.mark.parametrize(
@@ -50,10 +54,12 @@ def test_a_file_that_is_named_stays(tmp_path: Path) -> None:
         ("pingpong", {"sizes": "eight"}, ExitCode.USAGE, "--sizes: 'eight' is not a size"),
         ("pingpong", {"colour": "red"}, ExitCode.USAGE, "no such option '--colour'"),
         ("show", {}, ExitCode.USAGE, "there is no pattern called 'show'"),
+        ("pingpong", {"sizes": b"8"}, ExitCode.USAGE, "is not a size"),
+        ("pingpong", {"dry_run": True}, ExitCode.USAGE, "measured nothing"),
         ("pingpong", {"paths": "nccl", "device": "cpu"}, ExitCode.UNAVAILABLE, "nccl: no GPU"),
     ],
 )
-def test_an_error_is_the_commands(pattern: str, options: dict[str, str], code: ExitCode, text: str) -> None:
+def test_an_error_is_the_commands(pattern: str, options: dict[str, Any], code: ExitCode, text: str) -> None:
     with pytest.raises(wirespeed.WirespeedError) as caught:
         wirespeed.measure(pattern, **options)
     assert caught.value.code == code and text in str(caught.value), caught.value

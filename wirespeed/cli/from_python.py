@@ -32,11 +32,11 @@ def measure(pattern: str, **options: Any) -> Results:
     Raises WirespeedError with the command's line and exit code (`code`) for every code but 0; `results` then
     has what was measured all the same, or is None. KeyboardInterrupt ends the command first.
     """
-    words = [pattern, *_words(options)]
+    words = [str(pattern), *_words(options)]
     if pattern != SURVEY:
         from wirespeed.patterns import find_pattern
 
-        find_pattern(pattern)
+        find_pattern(str(pattern))
     if out := options.get("out"):
         return _measured(words, Path(out))
     # Nothing defers Ctrl-C here: it is this program's.
@@ -54,7 +54,7 @@ def _words(options: dict[str, Any]) -> list[str]:
             continue
         if value is True:
             words.append(option)
-        elif isinstance(value, Iterable) and not isinstance(value, str):
+        elif isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
             words.append(f"{option}={','.join(map(str, value))}")
         else:
             words.append(f"{option}={value}")
@@ -62,6 +62,8 @@ def _words(options: dict[str, Any]) -> list[str]:
 
 
 def _measured(words: list[str], file: Path) -> Results:
+    # What another measurement has left there is no result of this one.
+    earlier = file.exists() and "--resume" not in words
     # The name of its script: the package that this module lies in, whatever sys.path may lead to.
     command = [sys.executable, str(Path(__file__).parent), *words]
     process = subprocess.Popen(
@@ -82,13 +84,15 @@ def _measured(words: list[str], file: Path) -> Results:
         raise
     finally:
         end(process)
-    results = read(file) if file.exists() else None
+    results = read(file) if file.exists() and not earlier else None
     if process.returncode == ExitCode.OK and results:
         return results
     raise _error(process.returncode, said, results)
 
 
 def _error(code: int, said: str, results: Results | None) -> WirespeedError:
+    if code == ExitCode.OK:
+        return WirespeedError("the command measured nothing: leave out what only prints (dry_run, help)")
     known = ExitCode(code) if code in [*ExitCode] else ExitCode.FAILED_ENTRY
     lines = [line for line in said.splitlines() if line.startswith(MARK)]
     lines = [line.removeprefix(MARK) for line in lines if not line.startswith(f"{MARK}warning")]
