@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -145,7 +146,7 @@ def test_a_side_has_its_own_variables(monkeypatch: pytest.MonkeyPatch) -> None:
         returncode = 2
 
         def __init__(self, command: list[str], env: dict[str, str], stderr: IO[str], **_: object) -> None:
-            seen.append((command[-1], env.get("NCCL_ALGO")))
+            seen.append((command[3], command[4:], env.get("NCCL_ALGO")))
             stderr.write("wirespeed: no such path\n")
 
         def poll(self) -> int:
@@ -155,4 +156,4 @@ def test_a_side_has_its_own_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     side = MeasuredSide("b.env", [Plan(budget=60.0)], "r.jsonl", {"NCCL_ALGO": "Ring"})
     with pytest.raises(WirespeedError, match=r"b\.env: no such path"):
         side.measure((), 10.0)
-    assert seen == [("10.0", "Ring")]
+    assert seen == [("10.0", sys.argv, "Ring")]

@@ -1,5 +1,5 @@
-"""A front end that no person has started: `python .../wirespeed/frontend PLAN [SECONDS]` measures the
-encoded plan, for so many seconds at most.
+"""A front end that no person has started: `python .../wirespeed/frontend PLAN SECONDS COMMAND...`
+measures the encoded plan, for so many seconds at most (0: no bound), as that command.
 
 It imports the package that it lies in, and no other one that sys.path may lead to.
 """
@@ -16,9 +16,9 @@ from wirespeed.host.die_with_parent import die_with_parent  # noqa: E402
 from wirespeed.job.plan import Plan, decode  # noqa: E402
 
 die_with_parent()
+_, plan, seconds, *sys.argv = sys.argv
 try:
-    bound = Bound.from_now(float(sys.argv[2])) if sys.argv[2:] else None
-    sys.exit(int(measure(Plan.of(decode(sys.argv[1])), lambda event: None, bound)))
+    sys.exit(int(measure(Plan.of(decode(plan)), lambda event: None, Bound.from_now(float(seconds)))))
 except WirespeedError as error:
     # The starter reads stderr.
     print(f"wirespeed: {error}", file=sys.stderr)

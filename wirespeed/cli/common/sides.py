@@ -74,7 +74,10 @@ class MeasuredSide:
         """In a process of its own, which takes libraries and devices by these variables from the start on."""
         with tempfile.TemporaryFile("w+", errors="replace") as log:
             process = subprocess.Popen(
-                [sys.executable, str(Path(frontend.__file__).parent), encode(plan), str(plan.budget)],
+                [
+                    *(sys.executable, str(Path(frontend.__file__).parent)),
+                    *(encode(plan), str(plan.budget), *sys.argv),
+                ],
                 env={**os.environ, **self.variables},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

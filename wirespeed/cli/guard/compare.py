@@ -147,6 +147,8 @@ def _measured(
         raise WirespeedError("--measure compares with OLD, or two values: --mpi A,B or --env-file A,B")
     old = read_side(files[0]) if files else []
     plans = planned_like(old, files[0]) if files else [Plan(budget=PER_LAUNCH_S)]
+    if len({plan.mpi for plan in plans}) > 1 and "mpi" not in kinds:
+        raise WirespeedError(f"{files[0]}: it was measured with more than one MPI: choose with --mpi")
     chosen = {name: given[name] for name in ("sizes", "device", "launcher") if given[name] is not None}
     plans = [_with_paths(replace(plan, **chosen), given["paths"]) for plan in plans]
     bound = bound_of(replace(plans[0], budget=given["budget"] or 0.0))
