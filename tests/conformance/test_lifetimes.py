@@ -32,36 +32,35 @@ def test_no_communicator_is_left_where_a_peer_has_none(builds: Path) -> None:
     assert found["left"] == 0
 
 
-class TestKeptCommunicators:
-    """What two paths share where they follow each other. Each list: communicators that there have been, and
-    that there are; whose start is described; how its ranks are connected, as NCCL's log has it."""
+OWN, OTHER = "own", "another's"
+OTHERS = {"first": [1, 1, OWN], "second": [2, 1, OWN], "end": [2, 0]}
+"""Where one does not fit on some rank: with settings that a user has changed, too."""
+KEPT = {
+    "communicator_kept": {
+        "first": [1, 1, OWN],
+        "second": [1, 1, OTHER, "P2P/CUMEM/read"],
+        "end": [1, 0],
+        "third": [2, 1, OWN],
+        "last": [2, 0, OTHER],
+        "no more": [2, 0],
+    },
+    "communicator_of_other_settings": OTHERS,
+    "communicator_that_one_rank_lacks": OTHERS,
+    # Nothing of what a failure on one rank has left in NCCL.
+    "communicator_spoilt": {"first": [1, 0], "second": [2, 1, OWN], "third": [2, 1, OTHER], "end": [2, 0]},
+}
 
-    VIA = "P2P/CUMEM/read"
 
-    def test_two_transports_share_one(self, builds: Path) -> None:
-        """Protects the time of NCCL's start, its log's facts for both, and the communicator's end."""
-        found = two_ranks("communicator_kept", builds)
-        assert found["first"][:3] == [1, 1, "own"]
-        assert found["second"] == [1, 1, "another's", self.VIA]
-        assert found["end"] == [1, 0]
-        assert (found["third"][:3], found["last"][:3]) == ([2, 1, "own"], [2, 0, "another's"])
-        assert found["no more"] == [2, 0]
+@pytest.mark.parametrize("scenario", KEPT)
+def test_what_paths_that_follow_each_other_share(scenario: str, builds: Path) -> None:
+    """Protects the time of NCCL's start, its log's facts for both, and the communicator's end.
 
-    @pytest.mark.parametrize("what", ["communicator_of_other_settings", "communicator_that_one_rank_lacks"])
-    def test_one_that_does_not_fit_on_some_rank(self, what: str, builds: Path) -> None:
-        """Protects from a communicator with settings that a user has changed, and ranks from parting."""
-        found = two_ranks(what, builds)
-        assert found["first"][:3] == [1, 1, "own"]
-        assert found["second"][:3] == [2, 1, "own"]
-        assert found["end"] == [2, 0]
-
-    def test_none_over_which_something_failed(self, builds: Path) -> None:
-        """Protects the next path from what a failure on one rank has left in NCCL."""
-        found = two_ranks("communicator_spoilt", builds)
-        assert found["first"][:2] == [1, 0]
-        assert found["second"][:3] == [2, 1, "own"]
-        assert found["third"][:3] == [2, 1, "another's"]
-        assert found["end"] == [2, 0]
+    Each list: communicators that there have been, and that there are; whose start is described; how its ranks
+    are connected, as NCCL's log has it.
+    """
+    found = two_ranks(scenario, builds)
+    for moment, expected in KEPT[scenario].items():
+        assert found[moment][: len(expected)] == expected, (moment, found)
 
 
 @pytest.mark.parametrize("protocol", ["stores", "TMA", "pull", "LL"])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import itertools
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
-from support.records import as_read, end, entry, head
+from support.golden import Golden
+from support.records import as_read, console, end, entry, head, text_of
 
 from wirespeed.errors import WirespeedError
 from wirespeed.frontend.background_load import background_plan, parse
@@ -112,7 +112,7 @@ def test_a_clock_that_drifts_is_followed() -> None:
     assert ahead_at(123, first, first) == 5000
 
 
-def test_the_timeline_has_every_rank_on_the_front_end_s_clock() -> None:
+def test_the_timeline_has_every_rank_on_the_front_end_s_clock(golden: Golden) -> None:
     """Protects times, lanes and what is said of clocks and of ranges that are missing."""
     rows: list[Row] = [
         ("path", "host", 2 * MS, 5 * MS, {}),
@@ -122,23 +122,8 @@ def test_the_timeline_has_every_rank_on_the_front_end_s_clock() -> None:
     step = StepRanges("host", 1, MS, 9 * MS)
     step.ranks = [told(0, rows, 3), told(1, rows, 4, host="n2", clock=far, shift=MS)]
     found = trace([step, StepRanges("aware", 1, 10 * MS, 11 * MS)])
-    ranges = [one for one in found["traceEvents"] if one["ph"] == "X"]
-    places = [(one["name"], one["pid"], one["tid"], one["ts"], one["dur"]) for one in ranges]
-    assert places == [
-        ("host", 1, 1, 0, 8000),
-        ("host", 2, 2, 1000, 3000),
-        ("batch", 2, 2, 2000, 1000),
-        ("host", 3, 3, 2000, 3000),
-        ("batch", 3, 3, 3000, 1000),
-        ("aware", 1, 1, 9000, 1000),
-    ]
-    assert ranges[2]["args"] == {"samples": 7} and "ended before" in ranges[-1]["args"]["ranges"]
-    names = {(one["name"], one["args"]["name"]) for one in found["traceEvents"] if "name" in one["args"]}
-    assert {("thread_name", "rank 1"), ("process_name", "ranks on n2")} <= names
-    near, other = found["otherData"]["clocks"]
-    assert near["uncertainty (s)"] == 0 and other["uncertainty (s)"] == 1.5e-6
-    assert "rank 0 against the front end" in other and "rank 0 against the front end" not in near
-    assert found["otherData"]["dropped ranges"] == 7
+    events = "\n".join(json.dumps(one) for one in found.pop("traceEvents"))
+    golden("report/timeline", {"events": events, "the rest": json.dumps(found, indent=1)})
 
 
 def test_the_log_gives_ranges_to_their_job_step() -> None:
@@ -155,29 +140,19 @@ def test_the_log_gives_ranges_to_their_job_step() -> None:
     ]
 
 
-def test_where_the_time_went_adds_up() -> None:
+def test_where_the_time_went_adds_up(golden: Golden) -> None:
     """Protects --timing: the columns' sum is the job step's time, and a path that died has its total."""
     second = 1000 * MS
     totals = {"start": second, "batch": 2 * second, "warm-up": second, "check": second, "size": second}
     rows: list[Row] = [("start", "start", 3 * second, 4 * second, {})]
-    step = StepRanges("host", 1, second, 11 * second)
-    step.ranks = [told(0, rows, totals=totals)]
+    step = StepRanges("host", 1, second, 11 * second, [told(0, rows, totals=totals)])
     found = seconds_of(step)
-    assert (found["total"], found["sampling"], found["checking"], found["starting"]) == (10, 3, 1, 3)
     assert found["total"] == sum(value for name, value in found.items() if name != "total")
+    screen = console(100)
+    print_timing(screen, [step, StepRanges("aware", 1, 11 * second, 13 * second)])
     # Inside a launcher, ranks have started before their first job step.
     step.begin = 5 * second
-    inside = seconds_of(step)
-    assert (inside["total"], inside["starting"], inside["other"]) == (8, 1, 3)
-    step.begin = second
-    console = Console(file=io.StringIO(), width=100)
-    print_timing(console, [step, StepRanges("aware", 1, 11 * second, 13 * second)])
-    assert isinstance(console.file, io.StringIO)
-    lines = [line.split() for line in console.file.getvalue().splitlines()]
-    assert ["path", "total", "sampling", "checking", "starting", "other"] in lines
-    assert ["host", "10.00", "3.00", "1.00", "3.00", "3.00"] in lines
-    assert ["aware", "2.00", "-", "-", "-", "-"] in lines
-    assert ["all", "12.00", "3.00", "1.00", "3.00", "5.00"] in lines
+    golden("report/timing", {"table": text_of(screen), "inside a launcher": seconds_of(step)})
 
 
 def test_a_profiled_run_is_called_so_and_judges_nothing() -> None:
