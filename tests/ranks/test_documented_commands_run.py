@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from pathlib import Path
 
@@ -10,19 +9,7 @@ import pytest
 from support import mpis
 from support.command import wirespeed
 from support.documented_commands import PAGES, documented
-from support.example_commands import (
-    MEASURE,
-    OF_GPUS,
-    README,
-    SHORTER,
-    SIZES,
-    WITHOUT_SIZES,
-    expanded,
-    fine,
-    missing,
-    prepare,
-    run_readme,
-)
+from support.example_commands import MEASURE, README, fine, missing, run_readme, shortened
 from support.shim import aware
 
 pytestmark = pytest.mark.slow(after=1)
@@ -39,21 +26,7 @@ def test_it_runs(line: str, tmp_path: Path) -> None:
     """Protects readers from examples that are understood, and do not work."""
     if reason := missing(line):
         pytest.skip(reason)
-    prepare(tmp_path)
-    short = re.sub(r"\bFILE\b(\.\.\.)?", "FILE.jsonl", line)
-    for long, instead in SHORTER.items():
-        short = re.sub(long, instead, short)
-    words = expanded(shlex.split(short), tmp_path)
-    if words[0] in (*MEASURE, "watch"):
-        words += ["--max-time", "0.01"]
-    if (words[0] in (*MEASURE, "survey", "watch") or "--measure" in words) and "--device" not in words:
-        words += ["--device", "emulated" if {*OF_GPUS} & {*words} else "cpu"]
-    if words[0] == "watch" and not {"--count", "--for"} & {*words}:
-        words += ["--count", "1"]
-    if "--out" in words:
-        (tmp_path / words[words.index("--out") + 1]).unlink(missing_ok=True)
-    if words[0] in MEASURE and not {"--sizes", "--list", "--count"} & {*words}:
-        words += SIZES.get(words[0], () if words[0] in WITHOUT_SIZES else ("--sizes", "8,64K"))
+    words = shortened(line, tmp_path)
     fine(wirespeed(*words, cwd=tmp_path, patience=200), words[0])
 
 

@@ -75,17 +75,7 @@ def prepare(folder: Path) -> None:
         for number in range(5):
             text = re.sub('"run":"[0-9a-f]+"', f'"run":"{number:012x}"', content)
             (folder / name / f"{number}.jsonl").write_text(text)
-    own = (
-        "before",
-        "before-1",
-        "after",
-        "results",
-        "hung",
-        "wirespeed-20260101-120000",
-        "wirespeed-1",
-        "FILE",
-    )
-    for name in own:
+    for name in OWN:
         (folder / f"{name}.jsonl").write_text(content)
     shutil.copy(ROOT / "results/h200-x2-lbm.jsonl", folder / "lbm.jsonl")
     for name in LOGS:
@@ -111,6 +101,28 @@ def expanded(words: list[str], folder: Path) -> list[str]:
         files = [str(file.relative_to(folder)) for name in alike for file in folder.glob(name.rstrip("/"))]
         found += sorted(files) if "*" in word and files else alike
     return found
+
+
+def shortened(line: str, folder: Path, device: str = "") -> list[str]:
+    """Words that take little time, with the files that they name in the folder; without a device: theirs."""
+    prepare(folder)
+    line = re.sub(r"\bFILE\b(\.\.\.)?", "FILE.jsonl", line)
+    for long, instead in SHORTER.items():
+        line = re.sub(long, instead, line)
+    words = expanded(shlex.split(line), folder)
+    name = words[0]
+    if name in (*MEASURE, "watch"):
+        words += ["--max-time", "0.01"]
+    measures = name in (*MEASURE, "survey", "watch") or "--measure" in words or (device and name == "doctor")
+    if measures and "--device" not in words:
+        words += ["--device", device or ("emulated" if {*OF_GPUS} & {*words} else "cpu")]
+    if name == "watch" and not {"--count", "--for"} & {*words}:
+        words += ["--count", "1"]
+    if "--out" in words:
+        (folder / words[words.index("--out") + 1]).unlink(missing_ok=True)
+    if name in MEASURE and not {"--sizes", "--list", "--count"} & {*words}:
+        words += SIZES.get(name, () if name in WITHOUT_SIZES else ("--sizes", "8,64K"))
+    return words
 
 
 README = list(
@@ -140,15 +152,7 @@ def run_readme(
     environment: dict[str, str] | None = None,
 ) -> None:
     """Runs a line of README in an empty folder; its launcher is the MPI's own."""
-    prepare(folder)
-    for long, instead in SHORTER.items():
-        line = re.sub(long, instead, line)
-    words = expanded(shlex.split(line), folder)
-    if words[0] in (*MEASURE, "survey", "doctor"):
-        words += ["--device", device]
-    if words[0] in MEASURE:
-        words += ["--max-time", "0.01"]
-        words += SIZES.get(words[0], () if "--sizes" in words else ("--sizes", "8,64K"))
+    words = shortened(line, folder, device)
     launcher = (str(mpi.prefix / "bin" / before[0]), *before[1:]) if before else ()
     variables = {**(mpi.variables if before else {}), **(environment or {})}
     done = wirespeed(*words, cwd=folder, before=launcher, environment=variables)
