@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from support import mpis
-from support.command import Done, Measure, wirespeed
+from support.command import Done, Measure, Record, wirespeed
 
 pytestmark = pytest.mark.slow
 
@@ -170,3 +170,47 @@ def test_what_a_launchers_world_cannot_do(words: tuple[str, ...], text: str, mea
     """Protects mpirun's users from a half-measured list, and from a world that is not the one asked for."""
     done = measure("groups", *words, inside=mpis.installed("mpich"))
     assert done.code != 0 and text in done.err
+
+
+ROUND, STEPS = 1 << 20, 6
+PACE = 5e7
+"""21 ms a copy: the sums between them, which nothing slows down, take a small part of that."""
+STEP_S = {
+    "ipc-write": ROUND / PACE,
+    "ipc-read": ROUND / PACE,
+    "staged": ROUND / PACE + ROUND / (2 * PACE),
+}
+"""What the copies of one step take: from GPU to GPU, or to the host and then from the host."""
+
+
+def ring(measure: Measure, *limits: str) -> dict[str, Record]:
+    """The entries of a ring of two ranks, by path, whose emulated GPUs copy at the rates above."""
+    done = measure(
+        *(f"ring --ranks 2 --steps {STEPS} --device emulated --paths", ",".join(STEP_S)),
+        *(f"--sizes {ROUND} --warmup 0", *limits),
+        environment={"WIRESPEED_EMULATED": f"count=2,peer={PACE},d2h={PACE},h2d={2 * PACE}"},
+    ).ok()
+    assert len(done.entries) == len(STEP_S)
+    return {entry["path"]: entry for entry in done.entries}
+
+
+@pytest.mark.slow(after=1)
+def test_a_round_takes_all_its_steps(measure: Measure) -> None:
+    """Protects a ring's figure from samples that begin too late, end too early or leave steps out."""
+    for path, entry in ring(measure, "--max-time", "1").items():
+        assert entry["seconds"]["min"] >= STEPS * STEP_S[path]
+        assert entry["iterations_per_sample"] == 1 and entry["samples"] >= 3
+        assert entry["samples"] * entry["seconds"]["mean"] <= entry["elapsed_s"]
+        (step,) = entry["derived"]
+        assert step["name"] == "a step"
+        assert step["median"] == pytest.approx(entry["seconds"]["median"] / STEPS)
+
+
+@pytest.mark.slow
+def test_a_sample_of_several_rounds_is_the_time_of_one(measure: Measure) -> None:
+    """Protects figures of a fixed count: a sample is divided by its rounds, and none of these is left out."""
+    loops = 6
+    for path, entry in ring(measure, "--loops", str(loops)).items():
+        assert (entry["iterations"], entry["samples"]) == (loops, 1)
+        assert entry["seconds"]["median"] >= STEPS * STEP_S[path]
+        assert loops * entry["seconds"]["median"] <= entry["elapsed_s"]

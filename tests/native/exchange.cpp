@@ -1,5 +1,6 @@
 // All-reduces by kernels/exchange.h on the CPU: of two to eight ranks, in one step or two, in
-// place: exchange sums. Built by test_folds.py; what is wrong is one line, and the exit code 1.
+// place: exchange sums. Built by test_kernels_on_the_cpu.py; what is wrong is one line, and the
+// exit code 1.
 #include "kernels/persistent_folds.h"
 
 #include <chrono>

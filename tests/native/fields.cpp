@@ -1,5 +1,5 @@
 // Sums over blocks and norms of jacobi's steps, on the CPU: fields sums|steps|grids. Built by
-// test_fields.py; what is wrong is one line, and the exit code 1.
+// test_kernels_on_the_cpu.py; what is wrong is one line, and the exit code 1.
 #include "kernels/platform.h"
 
 #ifdef WARPS

@@ -1,5 +1,5 @@
-// Folds (kernels/folds.h) on the CPU: folds combine|shares|meet. Built by test_folds.py; what is
-// wrong is one line, and the exit code 1.
+// Folds (kernels/folds.h) on the CPU: folds combine|shares|meet. Built by
+// test_kernels_on_the_cpu.py; what is wrong is one line, and the exit code 1.
 #include "kernels/folds.h"
 #include "kernels/element_kernels.h"
 

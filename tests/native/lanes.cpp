@@ -1,5 +1,5 @@
-// Kernels whose threads wait for each other, run on the CPU. Built by test_lanes.py: each word of
-// the command line names one check; what is wrong is one line, and the exit code 1.
+// Kernels whose threads wait for each other, run on the CPU. Built by test_kernels_on_the_cpu.py:
+// each word of the command line names one check; what is wrong is one line, and the exit code 1.
 #include <execinfo.h>
 
 #include <algorithm>

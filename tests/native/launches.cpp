@@ -1,5 +1,5 @@
 // The kernels that fill, check, add and copy, run on the CPU with many sizes of blocks and grids.
-// Built by test_lanes.py; what is wrong is one line, and the exit code 1.
+// Built by test_kernels_on_the_cpu.py; what is wrong is one line, and the exit code 1.
 #include "kernels/copy.h"
 #include "kernels/payload.h"
 #include "kernels/sums.h"

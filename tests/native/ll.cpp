@@ -1,5 +1,6 @@
 // LL messages, as the kernels send and receive them, on the CPU. Two threads stand
-// for two GPUs. Built by test_ll.py; what is wrong is one line, and the exit code 1.
+// for two GPUs. Built by test_kernels_on_the_cpu.py; what is wrong is one line, and the exit
+// code 1.
 #include "kernels/ll.h"
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// Threads stand for ranks: peer_offsets RANKS CASE. Built by test_peer_offsets.py.
+// Threads stand for ranks: peer_offsets RANKS CASE. Built by test_small_programs.py.
 #include "transports/local/peer_offsets.hpp"
 
 #include <cstdio>

@@ -1,5 +1,5 @@
 // Parts of the persistent kernel, on the CPU: persistent credit|rendezvous|moved. Built by
-// test_persistent.py; what is wrong is one line, and the exit code 1.
+// test_kernels_on_the_cpu.py; what is wrong is one line, and the exit code 1.
 #include "kernels/persistent.h"
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// Threads stand for ranks: start_board RANKS CASE. Built by test_start_board.py.
+// Threads stand for ranks: start_board RANKS CASE. Built by test_small_programs.py.
 #include "transports/local/start_board.hpp"
 
 #include <sys/resource.h>

@@ -1,8 +1,9 @@
-"""Parts of the core that need no rank: its last line, the thread's memory policy, loops of its programs."""
+"""Parts of the core that need no rank, in programs of their own: ranks are threads where there are any."""
 
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -17,10 +18,16 @@ pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent
 
 
-def ended(native: Path, builds: Path, name: str, *parts: str) -> subprocess.CompletedProcess[str]:
+SANITIZED = ("-g", "-fsanitize=address,undefined", "-fno-sanitize=vptr", "-fno-sanitize-recover", "-lpthread")
+
+
+def ended(
+    native: Path, builds: Path, name: str, *parts: str, words: Sequence[str] = (), flags: Sequence[str] = ()
+) -> subprocess.CompletedProcess[str]:
+    """The program of that name and these parts of the core, which was told these words."""
     sources = (HERE / f"{name}.cpp", *(native / part for part in parts))
-    built = program(builds, name, "-I", native, *sources, "-ldl")
-    return captured([built], timeout=60)
+    built = program(builds, name, *flags, "-I", native, *sources, "-ldl")
+    return captured([built, *words], timeout=120)
 
 
 def test_a_long_name_leaves_a_report_in_one_piece(native: Path, builds: Path) -> None:
@@ -61,3 +68,70 @@ def test_iterations_are_cut_into_short_stretches(native: Path, builds: Path) -> 
     """Protects a GPU's kernel from being taken to hang: a prime number of iterations gave no sign of life."""
     done = ended(native, builds, "stretches")
     assert (done.returncode, done.stdout) == (0, "")
+
+
+@pytest.mark.slow(after=1)
+def test_the_timed_loop(native: Path, builds: Path) -> None:
+    """Protects every figure: stamps are made up, and what the loop makes of them is compared."""
+    done = ended(native, builds, "timed_loop", "measure/timed_loop.cpp", "measure/clock.cpp")
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+@pytest.mark.parametrize("ranks", ["2", "5"])
+@pytest.mark.parametrize("case", ["meet", "wrap", "notes", "agreed notes", "no memory", "crowds"])
+def test_a_start_board(case: str, ranks: str, native: Path, builds: Path) -> None:
+    """Protects short figures: nobody starts before the last has come, all at one moment, and notes are right.
+
+    Also with counters that wrap, after ranks have lost patience, where no memory can be shared, and where
+    ranks are bound to CPUs.
+    """
+    parts = [f"transports/local/{name}.cpp" for name in ("start_board", "segment", "exchange")]
+    done = ended(native, builds, "start_board", *parts, words=(ranks, case), flags=SANITIZED)
+    assert (done.returncode, done.stdout) == (0, "as it should be\n"), done.stderr
+
+
+Offsets = Callable[[int, str], list[str]]
+
+
+@pytest.fixture
+def offsets(native: Path, builds: Path) -> Offsets:
+    """What each rank threw, empty for those that found everything where it is; and "N gathers".
+
+    So often all ranks' words passed by every rank.
+    """
+    parts = ("transports/local/peer_offsets.cpp", "transports/local/exchange.cpp")
+
+    def said(ranks: int, case: str) -> list[str]:
+        done = ended(native, builds, "peer_offsets", *parts, words=(str(ranks), case), flags=SANITIZED)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.splitlines()
+
+    return said
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 5])
+@pytest.mark.parametrize("case", ["few", "many", "nothing", "told", "told wrongly"])
+def test_every_transfer_is_found_at_its_other_end(offsets: Offsets, ranks: int, case: str) -> None:
+    """Protects the places that one-sided transports write to: more transfers than travel at once, too.
+
+    What the steps tell is not asked for: one word of each rank passes by, not the lists of their transfers.
+    """
+    *words, gathers = offsets(ranks, case)
+    assert words == [""] * ranks
+    assert gathers == "1 gathers" or case != "told"
+    assert gathers != "1 gathers" or case != "told wrongly"
+
+
+@pytest.mark.parametrize(
+    ("case", "said"),
+    [
+        ("bytes", "transfer 1 from rank 2 to rank 0 is sent with 15 bytes and received with 14"),
+        ("too many sends", "transfer 4 from rank 2 to rank 0 is sent but never received"),
+        ("too few sends", "transfer 3 from rank 2 to rank 2 is received but never sent"),
+        ("no such rank", "there is no rank 3 to send to or receive from: there are 3"),
+    ],
+)
+def test_ends_that_do_not_fit(offsets: Offsets, case: str, said: str) -> None:
+    """Protects every rank from waiting for transfers that only one side has; all are told the same."""
+    *found, _ = offsets(3, case)
+    assert len(set(found)) == 1 and said in found[0], found

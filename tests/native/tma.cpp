@@ -1,5 +1,5 @@
-// Copies by the bulk copy engine (TMA), on the CPU's model of it. Built by test_tma.py; what is
-// wrong is one line, and the exit code 1.
+// Copies by the bulk copy engine (TMA), on the CPU's model of it. Built by
+// test_kernels_on_the_cpu.py; what is wrong is one line, and the exit code 1.
 #include "kernels/tma.h"
 
 #include <cstdio>

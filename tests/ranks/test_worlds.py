@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from support import mpis
-from support.command import WIRESPEED, Done, Measure, captured, wirespeed
+from support.command import WIRESPEED, Done, Measure, captured, read, wirespeed
 from support.mpis import InstalledMpi
 from support.selection import slow_case
 
@@ -300,3 +301,39 @@ def test_a_copy_that_runs_during_another_pattern_is_that_of_all_ranks(tmp_path: 
     captured(command, cwd=tmp_path, ok=True)
     (entry,) = load(tmp_path / "r.jsonl").entries
     assert [team.name for team in entry.teams] == ["rank 0 with all", "rank 1 with all"]
+
+
+@pytest.mark.slow(after=2)
+@pytest.mark.parametrize("name", ["debian", "openmpi"])
+def test_ranks_start_without_ssh(name: str, tmp_path: Path) -> None:
+    """Protects containers: Open MPI 4 starts no rank unless it is told that there is one host."""
+    mpi = mpis.installed(name)
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for program in ("env", "sh", "uname"):
+        (programs / program).symlink_to(shutil.which(program) or "/bin/false")
+    words = ("pingpong", "--paths", "host", "--sizes", "8", "--max-time", "0.02", "--device", "cpu")
+    wirespeed(*words, "--mpi", mpi.mpiexec, environment={"PATH": str(programs)}).ok()
+
+
+RUNS = 5
+
+
+@pytest.mark.slow
+def test_runs_that_start_at_once_have_a_file_each(tmp_path: Path) -> None:
+    """Protects every run of a job array: none takes another one's name, and none is refused."""
+    mpi = mpis.installed("mpich")
+    words = ("pingpong", "--mpi", mpi.prefix, "--paths", "host", "--sizes", "8", "--loops", "5")
+
+    def one(_: int) -> Done:
+        return wirespeed(*words, cwd=tmp_path)
+
+    with ThreadPoolExecutor(RUNS) as pool:
+        done = list(pool.map(one, range(RUNS)))
+    assert [run.code for run in done] == [0] * RUNS, [run.err for run in done]
+    names = [run.err.rpartition("results: ")[2].strip() for run in done]
+    assert len(set(names)) == RUNS and set(names) == {file.name for file in tmp_path.iterdir()}
+    for name in names:
+        kinds = [record["kind"] for record in read(tmp_path / name)]
+        assert kinds == ["run", "step", "entry", "end"]
+        assert read(tmp_path / name)[0]["plan"]["out"] == name
