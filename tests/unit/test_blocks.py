@@ -126,20 +126,19 @@ def test_a_list_for_each_layer() -> None:
     assert "pages of 16 tokens of qwen2.5-7b on one of 4 ranks" in figure.definition
 
 
-@pytest.mark.parametrize(
-    ("word", "bytes_"),
-    [
-        # 2 (keys and values) x 16 tokens x 1 head x 128 elements x 2 bytes.
-        ("llama-3.1-70b:tp=8:page=16", 8192),
-        ("llama-3.1-70b:tp=16", 8192),
-        ("llama-3.1-8b", 65536),
-        ("LLAMA-3.1-8B:page=1", 4096),
-        # One vector of 512 + 64 elements, on every rank.
-        ("deepseek-v3:tp=8:page=64", 64 * 576 * 2),
-    ],
-)
-def test_pages_of_models(word: str, bytes_: int) -> None:
-    assert parsed(word).bytes == bytes_
+PAGES = {
+    # 2 (keys and values) x 16 tokens x 1 head x 128 elements x 2 bytes.
+    "llama-3.1-70b:tp=8:page=16": 8192,
+    "llama-3.1-70b:tp=16": 8192,
+    "llama-3.1-8b": 65536,
+    "LLAMA-3.1-8B:page=1": 4096,
+    # One vector of 512 + 64 elements, on every rank.
+    "deepseek-v3:tp=8:page=64": 64 * 576 * 2,
+}
+
+
+def test_pages_of_models() -> None:
+    assert {word: parsed(word).bytes for word in PAGES} == PAGES
 
 
 def test_each_model_has_its_source() -> None:
@@ -188,6 +187,9 @@ def test_what_is_refused(tmp_path: Path, golden: Golden) -> None:
         file = tmp_path / f"{number}.txt"
         file.write_text(text)
         texts[f"{text!r} {options or ''}"] = complaint(PATTERN.at(shape(list=str(file), **options)), size)
+    most = MAX_BLOCKS // 7
+    for options in ({"count": 1 << 17}, {"count": most + 1}, {"count": most}, {"multiprocessors": 6}):
+        texts[f"7 receivers, {options}"] = complaint(PATTERN.at(Shape(8, options)), 8)
     golden("patterns/refused_blocks", texts)
 
 
@@ -202,18 +204,6 @@ def test_a_list_of_the_users(tmp_path: Path) -> None:
     assert blocks.pool == 8192 + GAP and of.size_rule.chosen() == (4096,)
     assert BlockLists().at(shape(list=str(file), pool=1 << 20)).blocks(8).pool == (1 << 20) + GAP
     assert "as listed" in of.figure(4096).definition
-
-
-def test_what_is_refused_of_several_receivers() -> None:
-    of = PATTERN.at(Shape(8, {"count": 1 << 17}))
-    most = MAX_BLOCKS // 7
-    assert of.size_rule.refuse(8) == (
-        f"--block 8: 131,072 blocks, and a list has at most {most:,} for each of 7 receivers: "
-        f"--count {most} or less"
-    )
-    assert PATTERN.at(Shape(8, {"count": most})).size_rule.refuse(8) is None
-    said = PATTERN.at(Shape(8, {"multiprocessors": 6})).refuse()
-    assert said == "--multiprocessors 6: 7 lists go at once; write 7 or more"
 
 
 def _completed(given: dict[str, Any]) -> dict[str, Any]:

@@ -89,6 +89,12 @@ def played(jobs: list[RankView], plans: list[list[Step]], combine: Combine = cou
     return memories
 
 
+def ready(here: Any, ranks: int, size: int) -> tuple[list[RankView], list[list[Step]]]:
+    """The view and the steps of each rank."""
+    every = range(ranks)
+    return [here.rank_view(rank, size) for rank in every], [here.steps(rank, size) for rank in every]
+
+
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: str(pattern.name))
 @given(data=st.data())
@@ -109,8 +115,7 @@ def test_every_rank_has_the_exact_result(
     }
     shape, size = Shape(ranks, options), data.draw(st.integers(0, 160))
     here = pattern.at(shape)
-    jobs = [here.rank_view(rank, size) for rank in range(ranks)]
-    plans = [here.steps(rank, size) for rank in range(ranks)]
+    jobs, plans = ready(here, ranks, size)
     for job, memory in zip(jobs, played(jobs, plans), strict=True):
         assert max(memory, default=0) < max(here.extent(job.rank, size), 1)
         for one in pattern.results(job):
@@ -133,8 +138,8 @@ def test_what_many_iterations_leave(
         pytest.skip(f"{pattern.name} is not done by {algorithm}")
     shape = Shape(ranks, {"by": algorithm, "in_place": in_place, "op": op})
     here = pattern.at(shape)
-    jobs = [here.rank_view(rank, 64) for rank in range(ranks)]
-    plans = [here.steps(rank, 64) * iterations for rank in range(ranks)]
+    jobs, once = ready(here, ranks, 64)
+    plans = [plan * iterations for plan in once]
     # The largest of numbers that are combined twice is the same.
     memories = played(jobs, plans, counted if op == "sum" else lambda one, other: (*sorted({*one, *other}),))
     right = all(
@@ -161,9 +166,7 @@ def test_results_are_equal_bit_for_bit(algorithm: str, in_place: str, ranks: int
     pattern = find_pattern("allreduce")
     assert isinstance(pattern, CollectivePattern)
     shape, size = Shape(ranks, {"by": algorithm, "in_place": in_place}), 4 * ranks
-    here = pattern.at(shape)
-    jobs = [here.rank_view(rank, size) for rank in range(ranks)]
-    plans = [here.steps(rank, size) for rank in range(ranks)]
+    jobs, plans = ready(pattern.at(shape), ranks, size)
     # Only the order of two numbers that are added makes no difference.
     memories = played(jobs, plans, lambda one, other: frozenset((one, other)))
     results = [
@@ -183,11 +186,10 @@ def test_nothing_is_overwritten_while_it_is_in_use(
     if algorithm not in pattern.algorithms(ranks):
         return
     shape = Shape(ranks, {"by": algorithm, "in_place": in_place, "root": ranks - 1})
-    job = pattern.at(shape)
-    plans = [job.steps(rank, size) for rank in range(ranks)]
-    for rank, plan in enumerate(plans):
+    jobs, plans = ready(pattern.at(shape), ranks, size)
+    for job, plan in zip(jobs, plans, strict=True):
         for step in plan:
-            reads, writes = spans(step, job.rank_view(rank, size))
+            reads, writes = spans(step, job)
             for number, written in enumerate(writes):
                 others = [*reads, *writes[:number], *writes[number + 1 :]]
                 assert not any(max(written.start, o.start) < min(written.stop, o.stop) for o in others)
@@ -207,22 +209,20 @@ def test_ring_moves_the_least_and_doubling_takes_the_fewest_steps() -> None:
     assert len(PATTERNS[0].at(Shape(8, {"by": "direct"})).steps(0, 4096)) == 2
 
 
-@pytest.mark.parametrize(
-    ("name", "bus"),
-    [
-        ("allreduce", 2 * 3 / 4),
-        ("allgather", 3 / 4),
-        ("reducescatter", 3 / 4),
-        ("alltoall", 3 / 4),
-        ("broadcast", 1),
-        ("reduce", 1),
-    ],
-)
-def test_bus_bandwidth(name: str, bus: float) -> None:
+BUS = {
+    **dict.fromkeys(("allgather", "reducescatter", "alltoall"), 3 / 4),
+    "allreduce": 2 * 3 / 4,
+    "broadcast": 1,
+    "reduce": 1,
+}
+
+
+@pytest.mark.parametrize("name", BUS)
+def test_bus_bandwidth(name: str) -> None:
     """Protects the factors of nccl-tests (doc/PERFORMANCE.md), and sizes of whole elements on every rank."""
     figure = all_patterns()[name].at(Shape(4, {"type": "fp64"})).figure(4007)
     assert figure.derived[0].amount == 4000
-    assert figure.bytes == 4000 * bus
+    assert figure.bytes == 4000 * BUS[name]
 
 
 def test_what_ranks_give_makes_every_error_visible() -> None:
@@ -259,17 +259,12 @@ def test_every_rank_has_as_many_steps(pattern: CollectivePattern, ranks: int) ->
     """Protects transports that set up each step together: a last step without anything does not count."""
     for name in pattern.algorithms(ranks):
         shape = Shape(ranks, {"by": name})
-        counted, works = set(), False
-        for rank in range(ranks):
-            steps = pattern.at(shape).steps(rank, 4096)
-            works = works or any(step.after or step.meanwhile for step in steps)
-            counted.add(
-                max(
-                    i
-                    for i, one in enumerate(steps)
-                    if one.sends or one.receives or one.after or one.meanwhile
-                )
-            )
+        plans = [pattern.at(shape).steps(rank, 4096) for rank in range(ranks)]
+        works = any(step.after or step.meanwhile for plan in plans for step in plan)
+        counted = {
+            max(at for at, one in enumerate(plan) if one.sends or one.receives or one.after or one.meanwhile)
+            for plan in plans
+        }
         assert not works or len(counted) == 1, name
 
 

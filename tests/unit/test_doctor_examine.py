@@ -32,20 +32,7 @@ from wirespeed.results.parts import Cpu
 from wirespeed.results.reading import Results, read
 from wirespeed.results.runs import Failure, collect
 
-NAMES = (
-    "host",
-    "cpu",
-    "model",
-    "devices",
-    "kind",
-    "name",
-    "vendor",
-    "version",
-    "pci",
-    "rank",
-    "cpus",
-    "device",
-)
+NAMES = ["cpu", "model", "devices", "kind", "name", "vendor", "version", "pci", "rank", "cpus", "device"]
 MEASURE = job.measure
 H200 = Path(__file__).parents[2] / "results" / "h200-x2-paths.jsonl.gz"
 HOME = ("vm", Cpu(model="Intel(R) Xeon(R) Processor"))

@@ -55,20 +55,8 @@ def test_the_parts_of_a_survey(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
-    words = (
-        "groups",
-        "--ranks",
-        "2,4",
-        "--group",
-        "1",
-        "--sizes",
-        "8,64",
-        "--format",
-        "json",
-        "--paths",
-        "host",
-    )
-    orders = json.loads(printed(capsys, *words))
+    words = ["groups", "--ranks", "2,4", "--group", "1", "--sizes", "8,64", "--paths", "host"]
+    orders = json.loads(printed(capsys, *words, "--format", "json"))
     assert [(order["ranks"], order["paths"]) for order in orders] == [
         (2, {"host": [8, 64]}),
         (4, {"host": [8, 64]}),

@@ -31,17 +31,8 @@ TEXTS = [
     file.read_bytes()[:20_000] for file in sorted([*INPUTS.rglob("*.*"), *RESULTS.glob("*/*nccl-tests*.txt")])
 ]
 PREFIXES = (
-    b"[0] ",
-    b"1: ",
-    b"[1,0]<stdout>:",
-    b"node01: ",
-    b"2026-11-28 10:00:00 ",
-    b"2026-11-28 10:00:00,123 [INFO] ",
-    b"Nov 28 10:00:00 node1 run.sh[42]: ",
-    b"\x1b[31m",
-    b"> ",
-    b"| ",
-    b"\t",
+    *(b"[0] ", b"1: ", b"[1,0]<stdout>:", b"node01: ", b"\x1b[31m", b"> ", b"| ", b"\t"),
+    *(b"2026-11-28 10:00:00 ", b"2026-11-28 10:00:00,123 [INFO] ", b"Nov 28 10:00:00 node1 run.sh[42]: "),
 )
 DIGITS = (*(bytes([digit]) for digit in b"0123456789-+eE.,"), "²".encode(), "٣".encode())
 NUMBER = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")

@@ -48,7 +48,9 @@ class World:
         self.barriers += 1
 
 
-def around(monkeypatch: pytest.MonkeyPatch, rank: int) -> tuple[Any, list[Any], Rising, World]:
+def opened(
+    monkeypatch: pytest.MonkeyPatch, rank: int, **identity: Any
+) -> tuple[HostHealth, list[Any], Rising, World]:
     source, asked, world = Rising(), [], World(rank)
 
     def find(devices: Any, several_hosts: bool) -> Any:
@@ -57,9 +59,13 @@ def around(monkeypatch: pytest.MonkeyPatch, rank: int) -> tuple[Any, list[Any], 
 
     monkeypatch.setattr(host_health, "find_health_sources", find)
     monkeypatch.setattr("os.uname", lambda: SimpleNamespace(nodename=f"n{rank // 2}"))
-    identity = {"kind": "cuda", "id": "GPU-0", "index": 0, "pci": "0000:00:00.0"}
     core: Any = SimpleNamespace(identity=lambda device: identity)
-    health = HostHealth(world, core, None)  # type: ignore[arg-type]
+    return HostHealth(world, core, None), asked, source, world  # type: ignore[arg-type]
+
+
+def around(monkeypatch: pytest.MonkeyPatch, rank: int) -> tuple[Any, list[Any], Rising, World]:
+    gpu = {"kind": "cuda", "id": "GPU-0", "index": 0, "pci": "0000:00:00.0"}
+    health, asked, source, world = opened(monkeypatch, rank, **gpu)
     health.begin()
     found = health.end("aware")
     health.close()
@@ -85,11 +91,7 @@ def test_the_first_rank_of_each_host_reads(monkeypatch: pytest.MonkeyPatch, rank
 
 def test_the_last_reading_of_a_path_is_the_first_of_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects time: a reading takes 90 ms on two GPUs, and no error falls between two paths."""
-    source, world = Rising(), World(0)
-    monkeypatch.setattr(host_health, "find_health_sources", lambda devices, several: ([source], []))
-    monkeypatch.setattr("os.uname", lambda: SimpleNamespace(nodename="n0"))
-    core: Any = SimpleNamespace(identity=lambda device: {"kind": "host"})
-    health = HostHealth(world, core, None)  # type: ignore[arg-type]
+    health, _, source, _ = opened(monkeypatch, 0, kind="host")
     for path in ("host", "staged"):
         health.begin()
         found = health.end(path)
