@@ -399,30 +399,14 @@ def test_no_listed_option_is_refused(
     (tmp_path / "mine.csv").write_text("step,from,to,bytes\n0,0,1,1M\n")
     needed = {"custom": ["--file", "mine.csv"], "watch": ["--count", "1", "--every", "0"]}.get(command, [])
     (tmp_path / "places.txt").write_text("0 0\n")
-    with_others = {
-        "--one-host-too": ["--hosts", "n1,n2"],
-        "--layers": ["--kv", "llama-3.1-8b"],
-        "--pool": ["--list", "places.txt"],
-    }
-    own = {
-        "--list": "places.txt",
-        "--ranks": "4",
-        "--hosts": "n1",
-        "--launcher": "auto",
-        "--out": "new.jsonl",
-        "--resume": "",
-    }
-    own |= {"--picture": "field.png", "--timeline": "t.json"}
-    good = {
-        "FILE": "mine.csv",
-        "SYSTEM": "summit",
-        "PATTERN:PATH[:SIZE]": "stream:host:8",
-        "I,J": "0,0",
-        "I-J,...": "0-1",
-    }
+    with_others = {"--one-host-too": ["--hosts", "n1,n2"], "--layers": ["--kv", "llama-3.1-8b"]}
+    with_others |= {"--pool": ["--list", "places.txt"]}
+    own = {"--list": "places.txt", "--ranks": "4", "--hosts": "n1", "--launcher": "auto"}
+    own |= {"--out": "new.jsonl", "--resume": "", "--picture": "field.png", "--timeline": "t.json"}
+    good = {"FILE": "mine.csv", "SYSTEM": "summit", "PATTERN:PATH[:SIZE]": "stream:host:8", "I,J": "0,0"}
     good |= {"SHARE": "1%", "SECONDS": "1", "SIZES": "8", "NAME,...": "all", "PATH": "/opt/mpi"}
     good |= {"NAME=RATE,...": "eth0=1GB/s", "TIME": "0", "N": "2", "N,...": "2", "WxH": "64x64"}
-    good |= {"NORM": "1e-4", "SIZE": "1M", "MODEL": "llama-3.1-8b"}
+    good |= {"NORM": "1e-4", "SIZE": "1M", "MODEL": "llama-3.1-8b", "I-J,...": "0-1"}
     good |= {"yes|no,...": "yes,no", "KIND[:GPU,...]": "emulated"}
     made = cli.get_command(click.Context(cli), command)
     assert made is not None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import socket
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,36 +21,17 @@ from wirespeed.job.messages import RankError, RankReport
 from wirespeed.job.outcome import Outcome, with_call
 from wirespeed.job.status_page import RankIdentity, RankState
 
+SUPPORT = Path(__file__).parents[1] / "support"
 ROSTER = {0: RankIdentity(0, "n1", 21), 1: RankIdentity(1, "n2", 36)}
 THREE = {**ROSTER, 2: RankIdentity(2, "n2", 37)}
 NEAR = {0: RankIdentity(0, "n1", 21), 1: RankIdentity(1, "n1", 22)}
 SAME_PID = {0: RankIdentity(0, "n1", 36), 1: RankIdentity(1, "n2", 36)}
-OPEN_MPI_5_PEER = [
-    "An MPI communication peer process has unexpectedly disconnected.  This",
-    "usually indicates a failure in the peer process",
-    *("  Local host: n1", "  Local PID:  21", "  Peer host:  n2"),
-]
-OPEN_MPI_5_ABORT = [
-    *("*** An error occurred in Socket closed", "*** reported by process [4104716289,6]"),
-    "prterun has exited due to process rank 6 with PID 171 on node n4 calling",
-    '"abort". This may have caused other processes in the application to be',
-]
-LOGS = {
-    "Open MPI 5": [
-        "prterun noticed that process rank 1 with PID 36 on node n2 exited on",
-        "signal 9 (Killed).",
-    ],
-    "Open MPI 5, a peer": OPEN_MPI_5_PEER,
-    "Open MPI 4": [
-        "mpiexec.openmpi noticed that process rank 1 with PID 36 on node n2 exited on signal 9 (Killed)."
-    ],
-    "Hydra": ["=   PID 36 RUNNING AT n2", "=   EXIT CODE: 9"],
-    "Intel": ["=   RANK 1 PID 36 RUNNING AT n2.example.org", "=   KILLED BY SIGNAL: 9 (Killed)"],
-    "Slurm": ["srun: error: n2: task 1: Killed"],
-}
-OPEN_MPI_4, HYDRA = LOGS["Open MPI 4"], LOGS["Hydra"]
-NOBODY = ["prterun detected that one or more processes exited with non-zero status", "Exit code: 14"]
-STRUCK = ["prterun noticed that process rank 0 with PID 21 on node n1 exited on", "signal 9 (Killed)."]
+PARTS = re.split("^== (.*)\n", (SUPPORT / "launchers_words.txt").read_text(), flags=re.MULTILINE)[1:]
+WORDS = {title: text.splitlines() for title, text in zip(PARTS[::2], PARTS[1::2], strict=True)}
+"""What launchers and libraries print."""
+LOGS = {name: WORDS[name] for name in [*WORDS][:6]}
+OPEN_MPI_5_PEER, OPEN_MPI_5_ABORT = WORDS["Open MPI 5, a peer"], WORDS["abort"]
+OPEN_MPI_4, HYDRA, NOBODY = WORDS["Open MPI 4"], WORDS["Hydra"], WORDS["nobody"]
 LAUNCH_FAILED = "srun: error: task 1 launch failed: "
 
 
@@ -105,7 +88,7 @@ DEATHS = {
         {},
     ),
     "its MPI ended this host's rank because of another host, and names nobody": died(NOBODY, code=14),
-    "Open MPI says that it was struck": died(STRUCK, code=137),
+    "Open MPI says that it was struck": died(WORDS["rank 0 struck"], code=137),
     "Slurm says that it was struck": died(["srun: error: n1: task 0: Killed"], code=137),
     "between ranks of one host nobody loses a connection": died(NOBODY, roster=NEAR, code=14),
     **{
@@ -174,39 +157,19 @@ DEATHS = {
     **{
         f"a start that failed: {how}": died(log, None, {}, {}, code, watched=set())
         for how, code, log in (
-            (
-                "its one line",
-                1,
-                ["-----------", "  ", "  There are not enough slots available.  ", "Either request"],
-            ),
+            ("its one line", 1, WORDS["no slots"]),
             ("nothing was printed", 2, []),
             ("no whole log", 1, ["x" * 300]),
-            (
-                "two launchers of one user",
-                1,
-                ["a warning", "PMIx server's listener thread failed to start properly."],
-            ),
+            ("two launchers of one user", 1, WORDS["two launchers of one user"]),
             ("another warning", 1, ["a warning"]),
         )
     },
-    "a host on which nothing starts, by Open MPI": died(
-        [
-            "[n1:00112] plm:ssh: Warning: setpgid(117,117) failed in parent with errno=13",
-            "A daemon failed to report back after being spawned. This could",
-            *("  Local host:    n1", "  Remote host:   n6"),
-        ],
-        page(path="start"),
-        {0: page(path="start")},
-        {},
-        255,
-    ),
-    "a host on which nothing starts, by Hydra": died(
-        ['[proxy:1@n6] unable to connect from "n6" to "n1" (No route to host)'],
-        page(path="start"),
-        {0: page(path="start")},
-        {},
-        255,
-    ),
+    **{
+        f"a host on which nothing starts, by {mpi}": died(
+            WORDS[f"nothing starts on n6, by {mpi}"], page(path="start"), {0: page(path="start")}, {}, 255
+        )
+        for mpi in ("Open MPI", "Hydra")
+    },
 }
 
 
@@ -281,24 +244,7 @@ ADDRESSES: tuple[dict[str, tuple[tuple[str, str], ...]], ...] = (
     {"n1": (N1,), "n2": (("eth0", "fd00::2"),)},
 )
 """By host, (interface, address)."""
-COMPLAINTS = {
-    "Open MPI": [
-        "---",
-        "WARNING: Open MPI accepted a TCP connection from what appears to be",
-        *("another", "", "x"),
-    ],
-    "UCX": [
-        "[1795932553.600133] [vm:3076 :0]  ucp_context.c:1381 UCX  WARN  transport 'rd' is lacking",
-        "[1795932553.600148] [vm:3076 :0]  ucp_context.c:1643 UCX  ERROR no usable transports",
-    ],
-    "Open MPI, of several lines": [
-        "---",
-        "A requested component was not found, or was unable to be opened.",
-        *("Framework: btl", "Component: tcpp", "---"),
-        "*** An error occurred in MPI_Init_thread",
-    ],
-    "PMIx, which is none": ["[vm:30777] PMIX ERROR: unable to reach ptl.c", "x"],
-}
+COMPLAINTS = {title[11:]: text for title, text in WORDS.items() if title.startswith("complaint: ")}
 LOADED = {
     "opal_pack in libopen-pal.so.80": "/mpi/libopen-pal.so.80.0.5",
     "PMPI_Send in libmpi.so.40": "/mpi/libmpi.so.40.40.7",
