@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -11,25 +10,15 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.examples import examples
 from support.golden import Golden
-from support.records import SIZES, console, entry, failure, full_run, make_run, shown
+from support.records import SIZES, entry, failure, full_run, make_run, shown
 
 from wirespeed.report.console.console import PIPE_WIDTH, ascii_locale, make_console, sparkline
 from wirespeed.report.export.formats import FORMATS
 from wirespeed.report.facts import figures, markers
 from wirespeed.report.terminal import run_summary
-from wirespeed.results.reading import Results
-from wirespeed.results.runs import Failure, collect
+from wirespeed.results.runs import Failure
 from wirespeed.units import counted, duration, format_rate, parse_size
-
-ROOT = Path(__file__).parents[2]
-JSON_VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=6,
-)
-
 
 RATES = (8e6, 1e6, 1e5, 1e9, 1e9 * 1.0737, 1e9 * 393.0, 9.996e9, 99.96e9, 0.0)
 SHARES = (0.004, 0.0, 0.0001, 0.0995, 0.5, 1.0, 1.001, 1300.0)
@@ -141,27 +130,3 @@ def test_every_mark_is_documented() -> None:
     """Protects readers from a sign in a table that no page explains."""
     text = (Path(__file__).parents[2] / "docs" / "commands.md").read_text()
     assert [meaning for meaning in markers.MEANINGS if f"\n| `{meaning[0]}` |" not in text] == []
-
-
-@examples(60)
-@given(number=st.integers(0, 40), depth=st.integers(0, 4), value=JSON_VALUES, choices=st.randoms())
-def test_any_value_in_any_place_is_shown_or_left_out(
-    number: int, depth: int, value: Any, choices: Any
-) -> None:
-    """Protects `wirespeed show` from files that others wrote or changed: shown or left out, never raised."""
-    lines = (ROOT / "results" / "h200-x2-exchange.jsonl").read_text().splitlines()
-    found = [json.loads(line) for line in lines]
-    inside: Any = found[number % len(found)]
-    for _ in range(depth):
-        deeper = [one for one in inside.values() if isinstance(one, dict) and one]
-        if not deeper:
-            break
-        inside = choices.choice(deeper)
-    # A file of another schema is refused as a whole.
-    inside[choices.choice(sorted(inside.keys() - {"schema"}))] = value
-    results = Results("made up")
-    for place, one in enumerate(found):
-        results.add_line(json.dumps(one).encode() + b"\n", place)
-    screen = console(100)
-    for run in collect(results.records):
-        run_summary.print_run(screen, run)
