@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from support.command import captured
 from support.fake_machine import pci_device
+from support.golden import Golden
 
 from wirespeed.host.pci_topology import local_cpus
 from wirespeed.rank.join import pinning
@@ -94,50 +95,31 @@ def pinned(
     return [sorted(own) for own in at], said
 
 
-@pytest.mark.parametrize(
-    ("near", "parts"),
-    [
-        ([SOCKETS[0], SOCKETS[0]], [[0, 1], [2, 3]]),
-        ([SOCKETS[1], SOCKETS[0]], [SOCKETS[1], SOCKETS[0]]),
-        ([SOCKETS[0], SOCKETS[1], SOCKETS[0], SOCKETS[1]], [[0, 1], [4, 5], [2, 3], [6, 7]]),
-        # Not known, overlapping, or too few: by their numbers.
-        ([SOCKETS[1], []], SOCKETS),
-        ([[], []], SOCKETS),
-        ([EIGHT, EIGHT], SOCKETS),
-        ([EIGHT, SOCKETS[0]], SOCKETS),
-        ([[7], [7]], SOCKETS),
-    ],
-)
-def test_a_rank_stays_beside_its_gpu(
-    near: list[list[int]], parts: list[list[int]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Protects two GPUs of one socket from a rank on the other socket, and ranks from each other's CPUs."""
-    assert pinned(monkeypatch, [EIGHT] * len(near), near) == (parts, {None})
+SITUATIONS: dict[str, tuple[list[list[int]], list[list[int]]]] = {
+    "two GPUs of one socket": ([EIGHT] * 2, [SOCKETS[0]] * 2),
+    "the GPU of rank 0 is at the other socket": ([EIGHT] * 2, SOCKETS[::-1]),
+    "two GPUs of each socket": ([EIGHT] * 4, SOCKETS * 2),
+    "not known of one": ([EIGHT] * 2, [SOCKETS[1], []]),
+    "not known": ([EIGHT] * 2, [[], []]),
+    "near all CPUs": ([EIGHT] * 2, [EIGHT] * 2),
+    "overlapping": ([EIGHT] * 2, [EIGHT, SOCKETS[0]]),
+    "too few CPUs near the GPUs": ([EIGHT] * 2, [[7], [7]]),
+    "bound by the user": ([[0, 1], [6, 7]], [[], []]),
+    "fewer cores than ranks": ([[2, 3]] * 3, [[]] * 3),
+    "one core, which is near": ([[2]] * 2, [[2]] * 2),
+    "some are shared": ([[0, 1], [0, 1, 2]], [[]] * 2),
+}
 
 
-def test_ranks_of_a_host_have_a_core_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Protects from 59 us for 8 B under torchrun, which binds no rank."""
-    assert pinned(monkeypatch, [EIGHT, EIGHT], [[], []], gpus=False) == ([[0], [1]], {None})
-
-
-def test_what_is_bound_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Protects a user's own choice, which needs no word."""
-    assert pinned(monkeypatch, [[0, 1], [6, 7]], [[], []]) == ([[0, 1], [6, 7]], {None})
-
-
-def test_ranks_that_may_meet_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Protects from a scheduler's time that looks like a path's, without a word of where ranks were."""
-    host = os.uname().nodename
-    few = f"ranks are not pinned: {host} has fewer cores than ranks"
-    assert pinned(monkeypatch, [[2, 3]] * 3, [[]] * 3, gpus=False) == (
-        [[2, 3]] * 3,
-        {f"{few}; --between 2,3,2 pins"},
-    )
-    assert pinned(monkeypatch, [[2]] * 2, [[2]] * 2)[1] == {few}
-    overlap = f"ranks are not pinned: the ranks on {host} may use different CPUs, some of which they share"
-    assert pinned(monkeypatch, [[0, 1], [0, 1, 2]], [[]] * 2, gpus=False)[1] == {
-        f"{overlap}; --between 0,1 pins"
-    }
+def test_where_ranks_end(golden: Golden, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects ranks from the other socket, from each other's CPUs, and from meeting without a word."""
+    told = {}
+    for title, (cpus, near) in SITUATIONS.items():
+        for what, gpus in (("GPUs", True), ("CPUs, a core each", False)):
+            parts, said = pinned(monkeypatch, cpus, near, gpus=gpus)
+            words = "; ".join(str(one) for one in said).replace(os.uname().nodename, "n1")
+            told[f"{title}: messages of {what}"] = f"{parts}\n{words}"
+    golden("ranks/pinned", told)
 
 
 def test_cpus_near_a_gpu(tmp_path: Path) -> None:

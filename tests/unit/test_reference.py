@@ -19,7 +19,6 @@ from support.records import entry, head, make_run, step
 from wirespeed.cli.common.reading import read_runs
 from wirespeed.errors import WirespeedError
 from wirespeed.report.facts import others
-from wirespeed.report.facts.statements import statements
 from wirespeed.results.runs import Run
 from wirespeed.systems.reading import read
 from wirespeed.systems.reference import Reference, Taken, kinds, usual
@@ -270,18 +269,6 @@ class TestRuns:
                     named = f"`{file.relative_to(ROOT / 'results')}`" in text
                     assert named or found.verdict == "usual", (file, path)
         assert usual_ones > 30
-
-    def test_what_a_run_says(self) -> None:
-        (run,) = read_runs(str(result("default/h100-x2-span-2")))
-        said = [statement.words for statement in statements(run)]
-        assert any(
-            re.fullmatch(
-                r"ipc-write: 395 GB/s at 1 GiB: usual for H100 SXM over NVLink \(371 to 396, 2 sources, .*\)",
-                one,
-            )
-            for one in said
-        )
-        assert any("https://github.com/NVIDIA/nccl/issues/1264, 2024-04-24" in one for one in said)
 
     def test_what_no_other_way_is_fast_enough_for_needs_no_counters(self, tmp_path: Path) -> None:
         def slower(record: dict[str, Any]) -> None:

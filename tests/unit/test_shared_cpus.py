@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.golden import Golden
 from support.records import figure
 
 from wirespeed.frontend import recording
@@ -98,58 +99,46 @@ class TestPlaces:
             assert all(allowed[number] <= cpus for number in group)
 
 
-class TestControlGroups:
-    def tree(self, root: Path, files: dict[str, str]) -> Path:
-        for name, text in files.items():
-            file = root / name
+V1 = "3:cpu,cpuacct:/j\n2:memory:/m\n"
+HALF = {"a/cpu.max": "400000 100000\n", "a/b/cpu.max": "50000 100000\n"}
+V1_FILES = {"cpu,cpuacct/j/cpu.cfs_quota_us": "300000", "cpu,cpuacct/j/cpu.cfs_period_us": "100000"}
+GROUPS: dict[str, tuple[str, dict[str, str]]] = {
+    "the outer group's": ("0::/a/b\n", {"a/cpu.max": "150000 100000\n", "a/b/cpu.max": "max 100000\n"}),
+    "the least of both": ("0::/a/b\n", HALF),
+    "a container: the group's name is the host's, its files are at the top": (
+        "0::/../x\n",
+        {"cpu.max": "200000 100000\n"},
+    ),
+    "version 1": (V1, V1_FILES | {"cpu,cpuacct/j/cpu.stat": "nr_periods 9\nthrottled_time 2000000000\n"}),
+    "version 1 without a limit": (
+        "3:cpu:/\n",
+        {"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000"},
+    ),
+    "no files": ("0::/\n", {}),
+    "nonsense": ("nonsense\n", {"cpu.max": "broken"}),
+    **{
+        f"a limit of {most}, throttled: {stat!r}": (
+            "0::/a\n",
+            {"a/cpu.max": f"{most} 100000\n", "a/cpu.stat": stat},
+        )
+        for most, stat in (
+            *((most, "nr_throttled 3\nthrottled_usec 250000\n") for most in ("150000", "max")),
+            ("150000", "damaged\n"),
+        )
+    },
+}
+
+
+def test_control_groups(golden: Golden, tmp_path: Path) -> None:
+    """Protects the CPUs and waits of containers and batch jobs, of both kinds of control groups."""
+    told: dict[str, object] = {}
+    for number, (title, (groups, files)) in enumerate(GROUPS.items()):
+        under = {f"sys/fs/cgroup/{name}": text for name, text in files.items()}
+        for name, text in {"proc/self/cgroup": groups, **under}.items():
+            file = tmp_path / str(number) / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
-        return root
-
-    @pytest.mark.parametrize(
-        ("groups", "files", "quota"),
-        [
-            ("0::/a/b\n", {"a/cpu.max": "150000 100000\n", "a/b/cpu.max": "max 100000\n"}, 1.5),
-            ("0::/a/b\n", {"a/cpu.max": "400000 100000\n", "a/b/cpu.max": "50000 100000\n"}, 0.5),
-            # A container: the group's name is the host's, its files are at the top.
-            ("0::/../x\n", {"cpu.max": "200000 100000\n"}, 2.0),
-            (
-                "3:cpu,cpuacct:/j\n2:memory:/m\n",
-                {"cpu,cpuacct/j/cpu.cfs_quota_us": "300000", "cpu,cpuacct/j/cpu.cfs_period_us": "100000"},
-                3.0,
-            ),
-            ("3:cpu:/\n", {"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000"}, None),
-            ("0::/\n", {}, None),
-            ("nonsense\n", {"cpu.max": "broken"}, None),
-        ],
-    )
-    def test_quota(self, groups: str, files: dict[str, str], quota: float | None, tmp_path: Path) -> None:
-        """Protects the count of CPUs in containers and batch jobs, of both kinds of control groups."""
-        under = {f"sys/fs/cgroup/{name}": text for name, text in files.items()}
-        assert cpu_quota(self.tree(tmp_path, {"proc/self/cgroup": groups, **under})) == quota
-        assert cpu_quota(tmp_path / "nowhere") is None
-
-    @pytest.mark.parametrize(
-        ("groups", "files", "seconds"),
-        [
-            (
-                "0::/a\n",
-                {"a/cpu.max": "150000 100000\n", "a/cpu.stat": "nr_throttled 3\nthrottled_usec 250000\n"},
-                0.25,
-            ),
-            ("0::/a\n", {"a/cpu.max": "max 100000\n", "a/cpu.stat": "throttled_usec 250000\n"}, 0.0),
-            (
-                "3:cpu,cpuacct:/j\n",
-                {
-                    "cpu,cpuacct/j/cpu.cfs_quota_us": "300000",
-                    "cpu,cpuacct/j/cpu.cfs_period_us": "100000",
-                    "cpu,cpuacct/j/cpu.stat": "nr_periods 9\nthrottled_time 2000000000\n",
-                },
-                2.0,
-            ),
-            ("0::/a\n", {"a/cpu.max": "150000 100000\n", "a/cpu.stat": "damaged\n"}, 0.0),
-        ],
-    )
-    def test_throttled(self, groups: str, files: dict[str, str], seconds: float, tmp_path: Path) -> None:
-        under = {f"sys/fs/cgroup/{name}": text for name, text in files.items()}
-        assert throttled_s(self.tree(tmp_path, {"proc/self/cgroup": groups, **under})) == seconds
+        root = tmp_path / str(number)
+        told[title] = f"{cpu_quota(root)} CPUs, throttled for {throttled_s(root)} s"
+    told["nowhere"] = cpu_quota(tmp_path / "nowhere")
+    golden("frontend/control_groups", told)
