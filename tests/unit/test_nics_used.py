@@ -1,12 +1,18 @@
-"""The NICs that ranks used: libraries' logs and hosts' counters together."""
+"""The NICs that ranks used, by libraries' logs and hosts' counters, and which are nearer."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+from support import fake_machine
+from support.fake_facts import facts_of
 from support.golden import Golden
+from support.records import console, text_of
 
 from wirespeed.evidence.nics.used import counted_shares, used
+from wirespeed.host.pci_topology import cpu_distance
+from wirespeed.report.doctor.machine_drawing import draw
 
 MIB = 1 << 20
 GPU = "0000:17:00.0"
@@ -162,3 +168,22 @@ def test_the_bounds_of_what_counters_tell() -> None:
     others += [counted("n1", "GPU 0", 100 * MIB, "nvlink"), counted("n1", "lo", 100 * MIB, "loopback")]
     assert counted_shares("n1", [], others) == {}
     assert counted_shares("n1", [], [*others, counted("n1", "eth1", 100 * MIB, "network")]) == {"eth1": 1.0}
+
+
+def test_cpus_near_a_nic_and_far_from_it() -> None:
+    near = [cpu_distance(range(8), cpus) for cpus in (range(8), range(4, 12), range(8, 9), ())]
+    assert near == ["NODE", "", "SYS", ""]
+
+
+def test_the_adapter_nearest_to_each_gpu(tmp_path: Path) -> None:
+    """Protects the doctor's drawing, which names it before anything is measured."""
+    root = fake_machine.tree(tmp_path, adapters=False)
+    for node, cpus in ((0, "0-3"), (1, "4-7")):
+        gpu = f"{fake_machine.GPUS[node][:-4]}1f.0"
+        fake_machine.pci_device(root, fake_machine.NICS[node], node, cpus, bridge=gpu)
+        fake_machine.adapter(root, f"mlx5_{node}", fake_machine.NICS[node])
+    found = facts_of(root)
+    assert [(gpu.nearest, gpu.distance) for gpu in found.gpus] == [(("mlx5_0",), "PIX"), (("mlx5_1",), "PIX")]
+    screen = console(100)
+    draw(screen, found)
+    assert "nearest adapter mlx5_1 (PIX)" in " ".join(text_of(screen).replace("│", " ").split())

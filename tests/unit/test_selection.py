@@ -1,4 +1,4 @@
-"""Which paths the words of --paths mean, and what a word that means none is answered."""
+"""Which paths the words of --paths mean, which are there, and what a word that means none is answered."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from support.golden import Golden
 
 from wirespeed.cli.main import main
 from wirespeed.errors import WirespeedError
+from wirespeed.frontend.machine import Machine
 from wirespeed.frontend.order import chosen_paths, completed
+from wirespeed.host.mpi import Mpi
 from wirespeed.job import path_selection
 from wirespeed.job.path_selection import select, suited, unsuited
 from wirespeed.job.plan import Plan
@@ -165,3 +167,22 @@ def test_programs_leave_the_cpu_out_where_there_are_gpus(program: str, kind: str
     assert memories(Plan(program), kind) == memories(Plan(program, ranks=1), kind) == {"device"}
     assert memories(Plan(program), "host") == {"pageable"} and "pageable" in memories(Plan("pingpong"), kind)
     assert "pageable" in memories(Plan(program, paths=("host", "gpu")), kind), "it was named"
+
+
+@pytest.mark.parametrize(
+    ("vendor", "files", "lacks"),
+    [
+        ("openmpi", ("liboshmem.so.40",), None),
+        ("openmpi", (), "Open MPI 5.0.11 was built without OpenSHMEM: no {lib}/liboshmem.so.40"),
+        ("mpich", ("liboshmem.so.40",), "OpenSHMEM comes with Open MPI, and the MPI in use is MPICH 5.0.11"),
+    ],
+)
+def test_openshmem(vendor: str, files: tuple[str, ...], lacks: str | None, tmp_path: Path) -> None:
+    """Protects from a path that is called available and fails when it is measured."""
+    for name in files:
+        (tmp_path / name).touch()
+    mpi = Mpi(vendor, "5.0.11", tmp_path, tmp_path / "mpiexec", tmp_path / "libmpi.so.40", "given")
+    machine = Machine("host", [], [mpi], {})
+    assert machine.lacks(find_path("oshmem")) == (lacks and lacks.format(lib=tmp_path))
+    assert machine.lacks(find_path("host")) is None
+    assert "no MPI found" in str(Machine("host", [], [], {}).lacks(find_path("oshmem")))

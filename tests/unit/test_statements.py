@@ -12,12 +12,13 @@ import msgspec
 import pytest
 from rich.console import Console
 from support.measured import measured
+from support.records import entry, make_run, step
 
 from wirespeed.report.export.formats import FORMATS
 from wirespeed.report.export.markdown import markdown
 from wirespeed.report.export.ticket import MOST_LINES
 from wirespeed.report.facts import markers
-from wirespeed.report.facts.statement import GOOD, ReportSection, Statement
+from wirespeed.report.facts.statement import GOOD, WARNING, ReportSection, Statement
 from wirespeed.report.facts.statements import statements
 from wirespeed.report.facts.summary import Summary, answer
 from wirespeed.report.page import Source, read_sources, render
@@ -116,3 +117,11 @@ def test_all_say_the_same(file: Path) -> None:
         trusted = answer([one.machine.main.run]).trust
         green = all(sentence.level == GOOD for sentence in one.sentences) or one.tiles[-1].level == GOOD
         assert not (green and (trusted is False or told.doctor)), one.sentences
+
+
+def test_it_is_a_warning() -> None:
+    """Protects from taking the exit of a barrier for the time of an exchange."""
+    start = {"by": "MPI_Barrier", "samples": 9, "skew_s": 3e-7, "skew_max_s": 3e-7}
+    run = make_run(step("host"), entry("host", 8, 2e-6, start=start, iterations_per_sample=1))
+    (said,) = (one for one in statements(run) if one.words.startswith("ranks start apart"))
+    assert said.level == WARNING

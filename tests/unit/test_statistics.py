@@ -1,4 +1,4 @@
-"""Medians, intervals, histograms and the stopping rule, against exact values and against simulated noise."""
+"""Medians, intervals, histograms, moments and the stopping rule, against exact values and simulated noise."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import math
 import random
 import statistics
 import sys
+from statistics import median
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,11 +17,13 @@ from numpy.typing import NDArray
 from support.command import captured
 from support.examples import examples
 
+from wirespeed.statistics import differences, stopping
 from wirespeed.statistics import samples as module
-from wirespeed.statistics import stopping
+from wirespeed.statistics.differences import PRECISION, median_difference
 from wirespeed.statistics.histogram import Histogram
-from wirespeed.statistics.samples import COARSE, Samples, median_interval, order_depth
-from wirespeed.statistics.stopping import Stopping, StoppingRule
+from wirespeed.statistics.samples import COARSE, Samples, Summary, median_interval, order_depth
+from wirespeed.statistics.slowest import of_the_slowest
+from wirespeed.statistics.stopping import MOMENT_S, Stopping, StoppingRule, until_next_moment
 
 Floats = NDArray[np.float64]
 times = st.floats(1e-9, 1e3)
@@ -276,3 +280,72 @@ def test_a_rank_imports_little() -> None:
     )
     done = captured([sys.executable, "-c", script], ok=True)
     assert done.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize("period", [MOMENT_S, MOMENT_S / 2, 2 * MOMENT_S])
+@pytest.mark.parametrize("phase", [0.0, 0.25, 0.5, 0.75])
+def test_a_disturbance_at_a_fixed_rate_is_in_its_share_of_the_batches(period: float, phase: float) -> None:
+    """One tenth of each period is disturbed; with batches every 25 ms that is in all of them or in none."""
+    dice, start, disturbed = random.Random(1), 0.0, 0
+    for _ in range(1000):
+        disturbed += (start / period + phase) % 1 < 0.1
+        start += until_next_moment(dice)
+    assert 60 <= disturbed <= 140
+
+
+def test_moments_are_as_far_apart_as_said() -> None:
+    dice = random.Random(2)
+    apart = [until_next_moment(dice) for _ in range(1000)]
+    assert sum(apart) / len(apart) == pytest.approx(MOMENT_S, rel=0.03)
+    assert min(apart) > 0.4 * MOMENT_S and max(apart) < 1.6 * MOMENT_S
+
+
+@pytest.mark.parametrize(("old", "new"), [(1, 1), (1, 4), (7, 7), (12, 31), (40, 40)])
+def test_same_without_sorting_all(old: int, new: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = random.Random(old * new)
+    for digits in (1, 9):  # many equal values, and none
+        sides = [[round(chance.gauss(mean, 1), digits) for _ in range(n)] for mean, n in ((0, old), (2, new))]
+        monkeypatch.setattr(differences, "MOST_SORTED", 10**9)
+        exact = median_difference(*sides)
+        monkeypatch.setattr(differences, "MOST_SORTED", 0)
+        assert median_difference(*sides) == pytest.approx(exact, abs=10 * PRECISION)
+
+
+def slowest(dice: random.Random, teams: int, batches: int, apart: float) -> Summary:
+    """The summary of the team with the largest median; `apart`: what the slowest team takes longer."""
+    every = [
+        [dice.lognormvariate(0, 0.01) * (1 + apart * (team == 0)) for _ in range(batches)]
+        for team in range(teams)
+    ]
+    samples = Samples()
+    for value in max(every, key=median):
+        samples.add([value])
+    return samples.summary()
+
+
+@pytest.mark.parametrize("apart", [0.0, 0.01])
+@pytest.mark.parametrize("batches", [4, 14])
+def test_the_slowest_of_256_teams_holds(batches: int, apart: float) -> None:
+    """Protects from a slowest group that no group is: equal teams, and one that is slower."""
+    dice, held, runs = random.Random(3), 0, 50
+    for _ in range(runs):
+        times = of_the_slowest(slowest(dice, 256, batches, apart), 256)["seconds"]
+        held += (times["low"] or 2) <= 1 + apart <= (times["high"] or 0)
+    # 93 %, and two sigma of so many runs.
+    assert held >= 0.93 * runs - 4
+
+
+def test_one_team_and_no_interval_stay_as_they_are() -> None:
+    summary = slowest(random.Random(1), 1, 14, 0.0)
+    assert of_the_slowest(summary, 1) == summary
+    bare: Any = {"seconds": {"median": 1.0, "low": None, "high": None}, "batches": 2, "precision": None}
+    assert of_the_slowest(bare, 256) == bare
+
+
+def test_by_how_much_the_lower_end_is_lower() -> None:
+    """z(0.025 / 256) / z(0.025) = 3.7247 / 1.9600; the precision is half the new width."""
+    summary: Any = {"seconds": {"median": 1.0, "low": 0.99, "high": 1.01}, "batches": 14, "precision": 0.01}
+    found: Any = of_the_slowest(summary, 256)
+    assert found["seconds"]["low"] == pytest.approx(0.99 ** (3.7247 / 1.95996), rel=1e-5)
+    assert found["seconds"]["high"] == 1.01
+    assert found["precision"] == pytest.approx((1.01 - found["seconds"]["low"]) / 2)

@@ -1,13 +1,15 @@
-"""What is said of a soak: its words, its table, and the rule that requires one."""
+"""Which patterns have a soak, and what it leaves out."""
 
 from __future__ import annotations
 
 import pytest
 
 from wirespeed.errors import WirespeedError
+from wirespeed.job.messages import Facts
 from wirespeed.job.plan import Plan
 from wirespeed.job.soaking import refuse
 from wirespeed.patterns import find_pattern
+from wirespeed.rank.check.soak_run import not_covered
 
 
 @pytest.mark.parametrize("pattern", ["ring", "copy", "rma", "allreduce", "jacobi"])
@@ -30,3 +32,19 @@ def test_collectives_that_move_bytes_have_one() -> None:
                 refuse(plan, find_pattern(name))
     with pytest.raises(WirespeedError, match="barrier moves no bytes"):
         refuse(Plan(pattern="barrier", soak=1.0), find_pattern("barrier"))
+
+
+@pytest.mark.parametrize(
+    ("timed", "soaked", "named"),
+    [
+        ({}, {}, {}),
+        ({"protocol": "pull"}, {"protocol": "pull", "work": "beside it"}, {}),
+        ({"protocol": "pull", "blocks": 4}, {"protocol": "stores", "blocks": 8}, {"protocol": "pull"}),
+        ({"copied by": "kernel"}, {"copied by": "copy engine"}, {"copied by": "kernel"}),
+        ({"ready_notice": False}, {"ready_notice": True}, {"ready_notice": "no ready notice"}),
+        ({"samples": "back to back"}, {}, {}),
+    ],
+)
+def test_other_choices_are_named(timed: Facts, soaked: Facts, named: dict[str, str]) -> None:
+    """Protects the table's column of what no soak covers; numbers of blocks and threads are no protocol."""
+    assert not_covered(timed, soaked) == named
