@@ -5,18 +5,17 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from support.golden import Golden
 from support.records import as_read, end, entry, head
 
 from wirespeed.job.messages import Progress
 from wirespeed.job.plan import Plan
 from wirespeed.report.export import tutorial
 from wirespeed.report.export.formats import FORMATS
-from wirespeed.report.systems import published_curves
 from wirespeed.report.terminal.survey import next_steps
 from wirespeed.results.runs import collect
 from wirespeed.systems.reference import FOLDER
@@ -36,46 +35,27 @@ class TestTutorial:
             assert printed == pytest.approx(published, rel=0.6e-9 / seconds, abs=1e-9)
 
 
-class TestReference:
-    def test_summit(self) -> None:
-        summit = published_curves.load_system("summit")
-        assert list(summit.curves) == ["host", "staged", "aware"]
-        assert all(list(curve) == [1 << power for power in range(3, 31)] for curve in summit.curves.values())
-        assert summit.curves["aware"][1 << 30].rate == pytest.approx(47.01e9, rel=1e-3)
-        for curve in summit.curves.values():
-            for size, point in curve.items():
-                assert point.rate == pytest.approx(size / point.seconds, rel=0.6e-9 / point.seconds)
+MADE = Plan(device="emulated", mpi="/opt/my mpi")
+SURVEYS: tuple[tuple[Plan, int, str, dict[str, str]], ...] = (
+    *((Plan(), gpus, "", {}) for gpus in (0, 1, 2, 4)),
+    (Plan(), 0, "b", {}),
+    *((Plan(), 0, "", {"SLURM_NNODES": nodes}) for nodes in ("4", "x")),
+    # A copied command must not go back to another MPI, or from emulated GPUs to none.
+    (MADE, 4, "b", {"SLURM_NNODES": "2"}),
+)
 
 
-class TestNextSteps:
-    def commands(
-        self, plan: Plan, gpus: int = 0, others: Sequence[str] = (), **environment: str
-    ) -> list[str]:
+def test_next_steps(golden: Golden) -> None:
+    """Protects commands that fit the machine, and measure where the survey did."""
+    told = {}
+    for plan, gpus, others, environment in SURVEYS:
         mpis = [SimpleNamespace(prefix=f"/{title}", title=title) for title in ("a", "a", *others)]
         machine: Any = SimpleNamespace(devices=[{}] * gpus, mpis=mpis)
-        return [step.command for step in next_steps(plan, "a b.jsonl", machine, environment=environment)]
-
-    def test_they_fit_the_machine(self) -> None:
-        assert "wirespeed pingpong --device emulated" in self.commands(Plan())
-        assert "wirespeed show 'a b.jsonl'" in self.commands(Plan())
-        assert self.commands(Plan(), 1)[:2] == ["wirespeed copy", "wirespeed doctor"]
-        assert "wirespeed pairs" in self.commands(Plan(), 4) and "wirespeed pairs" not in self.commands(
-            Plan(), 2
-        )
-        assert "wirespeed survey --mpi /b" in self.commands(Plan(), others="b")
-        assert "srun -N 2 -n 2 wirespeed pingpong" in self.commands(Plan(), SLURM_NNODES="4")
-        assert "srun -N 2 -n 2 wirespeed pingpong" not in self.commands(Plan(), SLURM_NNODES="x")
-
-    def test_they_measure_where_the_survey_did(self) -> None:
-        """A copied command must not go back to another MPI, or from emulated GPUs to none."""
-        where = "--device emulated --mpi '/opt/my mpi'"
-        assert self.commands(Plan(device="emulated", mpi="/opt/my mpi"), 4, "b", SLURM_NNODES="2") == [
-            f"wirespeed copy {where}",
-            f"wirespeed pairs {where}",
-            f"wirespeed pingpong {where}",
-            f"srun -N 2 -n 2 wirespeed pingpong {where}",
-            f"wirespeed doctor {where}",
-        ]
+        steps = next_steps(plan, "a b.jsonl", machine, environment=environment)
+        device = "emulated" if plan is MADE else "any device"
+        title = f"{device}, {gpus} GPUs, another MPI: {others or 'none'}, {environment}"
+        told[title] = "\n".join(step.command for step in steps)
+    golden("report/next_steps", told)
 
 
 def test_json_is_every_record() -> None:

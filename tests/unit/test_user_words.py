@@ -18,7 +18,6 @@ from wirespeed.report.export.matplotlib_figure import name_of
 from wirespeed.report.page import read_sources
 from wirespeed.report.sources import measured
 
-Captured = pytest.CaptureFixture[str]
 CTRL_C = """
 import os, sys
 class Interrupt:
