@@ -44,7 +44,9 @@ def test_nine_paths_fit_a_screen(file: str) -> None:
     assert "all-sizes" not in whole and " ..." not in whole
     for width in (80, 100, 150):
         short = shown(run, width, all_sizes=False)
-        assert len(short.splitlines()) <= 45 < len(whole.splitlines())
+        # What is never cut takes more of a narrow one.
+        most = 50 if width == 80 and run.impossible else 45
+        assert len(short.splitlines()) <= most < len(whole.splitlines())
         assert max(map(len, short.splitlines())) <= width
         if len(run.sizes) == len(SIZES):
             assert "of 31 sizes (--all-sizes); --explain says more" in " ".join(short.split())

@@ -107,8 +107,9 @@ def _reasons(run: Run) -> Iterator[str]:
         others = also_distrusted(run)
         more = f", nor {', '.join(others)}: those go over peer access, too" if others else ""
         yield f"wrong bytes arrived ({paths}): do not use what moved them{more}"
-    if run.impossible:
-        yield f"{_of(run, len(run.impossible))} {IMPOSSIBLE}: read the lines that name them, measure again"
+    if count := len(run.impossible):
+        lines = "its line" if count == 1 else "their lines"
+        yield f"{_of(run, count)} {IMPOSSIBLE}: read {lines}, measure again"
     yield from _broken(run)
     if any(largest for _, largest in suspicions(run)):
         yield "the wires deny what a path declares: read its line"
