@@ -104,13 +104,29 @@ PLAIN = """# OSU MPI Bandwidth Test v5.3.2
     [
         *("[0] ", "0: ", "[1,0]<stdout>:", "[1,0]<stdout>: ", "2026-11-28T10:00:00.123Z ", "[10:00:00] "),
         *("node01: ", "  ", "> ", "(RayWorker pid=12) ", "[rank0]: ", "\x1b[32m", "run.log:"),
-        "2026-11-28 10:00:00,123 0: ",
+        *("2026-11-28 10:00:00,123 0: ", "[pod/nccl-launcher-x7/mpi] ", "\t[0] "),
+        *("x1000c0s0b0n0.hostmgmt 0: ", "nid001234 0: "),
     ],
 )
 def test_prefixes_and_line_ends_change_nothing(prefix: str) -> None:
     plain = curves_of(PLAIN)
     for end in ("\n", "\r\n", "\x1b[0m\n"):
         assert curves_of("".join(prefix + line + end for line in PLAIN.splitlines())) == plain
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["07-ucx", "08-ib", "kinds/07b", "kinds/31a", "kinds/32-", "kinds/24c"],
+    ids=lambda name: name[-3:],
+)
+@pytest.mark.parametrize("prefix", ["node-01.cluster: ", "    "], ids=["host", "blanks"])
+def test_no_table_is_lost_behind_a_host_or_blanks(name: str, prefix: str) -> None:
+    """Some readers looked anywhere in a line, and so took the lines of a host for those of the whole text."""
+    text = next(INPUTS.glob(f"{name}*")).read_text()
+    prefixed = "".join(prefix + line for line in text.splitlines(keepends=True))
+    assert (
+        told(read_text(prefixed)).partition("commands")[0] == told(read_text(text)).partition("commands")[0]
+    )
 
 
 @pytest.mark.parametrize("columns", ["60", "100"])

@@ -128,6 +128,8 @@ class LogStream:
             reader.place = place
         self.hits: Set[str] = frozenset()
         """Words of readers in the line that is read."""
+        self.host = ""
+        """'node01: ' before each line of a host."""
         self.caption = ""
         """The last line that no reader knows: often a table's title."""
         self.own_command = ""

@@ -100,16 +100,34 @@ class _Reading:
         if "$ " in text:
             hits |= {"$"}
         stream = self.streams.get(tags) or self._stream(tags)
+        host = HOST.match(text.lstrip()) if ":" in text else None
+        # Words that tools print themselves seldom have digits, dots or hyphens.
+        named = host is not None and host[0][-1].isspace() and not host[1].isalpha()
+        if named and host and self._is_of_host(host, tags, text, line, hits):
+            return
         if (hits or stream.open) and _taken(stream, text, line, hits):
             return
-        if ":" in text and (match := HOST.match(text.lstrip())):
-            inner, rest = without_prefixes(text.lstrip()[match.end() :])
-            name = f"{tags} {match[1]}{inner}"
-            if hits or name in self.streams:
-                host = self._stream(name)
-                if rest and (hits or host.open) and _taken(host, rest, line, hits):
-                    return
+        if not named and host and self._is_of_host(host, tags, text, line, hits):
+            return
         self._leave(stream, text, line)
+
+    def _is_of_host(self, host: re.Match[str], tags: str, text: str, line: int, hits: Set[str]) -> bool:
+        """Is the line understood without the word before it?"""
+        inner, rest = without_prefixes(text.lstrip()[host.end() :])
+        name = f"{tags} {host[1]}{inner}"
+        if name not in self.streams:
+            if not hits:
+                return False
+            # What stands above its first line is the caption of all lines so far.
+            caption = self._stream(tags).caption.lstrip()
+            self._stream(name).caption = caption.removeprefix(host[0]) if caption.startswith(host[0]) else ""
+        stream = self._stream(name)
+        stream.host = host[0]
+        if rest and (hits or stream.open) and _taken(stream, rest, line, hits):
+            return True
+        if rest and not rest.lstrip().startswith(_RULES):
+            stream.caption = rest
+        return False
 
     def take_figures(self, text: str, line: int) -> None:
         """A line that consists of FIGURES, and so has neither prefixes nor words."""
@@ -125,7 +143,7 @@ class _Reading:
         if not text[-1].isalpha() and (_LOOKS_LIKE_FIGURES.match(text) or _is_row(text)):
             if len(self.found.unknown) < MOST:
                 self.found.unknown.append((line, text.strip()))
-        elif not text.startswith(_RULES):
+        elif not text.lstrip().startswith(_RULES):
             stream.caption = text
 
     def end(self) -> None:

@@ -23,11 +23,11 @@ _STAMP = re.compile(
 )
 _TAG = re.compile(
     r"\s*(\[\d+,\d+\]<\w+>:|\[\d+(?:,\d+)?\](?::(?=\s|$))?|\[rank\d+\]:|\d{1,6}:(?=\s)|"
-    r"[\w.-]+ [\w./-]+\[\d+\]:(?=\s)|"
+    r"[\w.-]+ [\w./-]+\[\d+\]:(?=\s)|\[pod/[\w./-]+\]|(?:x\d+c\d+s\d+b\d+n\d+|nid\d+)[\w.-]* \d+:(?=\s)|"
     r"\([\w.-]+(?: pid=\d+)?(?:, ip=[\d.]+)?\)(?= )) ?"
 )
-_BEGIN = frozenset(" [(>-0123456789sADEFIJMNOSW")
-"""First letters of prefixes: brackets, digits, stdout, months, levels."""
+_BEGIN = frozenset(" \t[(>-0123456789nsxADEFIJMNOSW")
+"""First letters of prefixes: brackets, digits, nodes, stdout, months, levels."""
 HOST = re.compile(r"([\w./@-]+):\s?(?=\s*\S)")
 """Word that pdsh, grep and others put before a line; a tool may print such a word itself."""
 _COMMA = re.compile(r"\d,(?!\d{3}(?:\D|$))\d*")

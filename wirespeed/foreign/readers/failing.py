@@ -46,7 +46,7 @@ class Failing(Reader):
     def take(self, text: str, line: int) -> bool:
         for kind, pattern in _having(frozenset(self.stream.hits)):
             if pattern.search(text):
-                self.found.failure(kind, text, line)
+                self.found.failure(kind, self.stream.host + text, line)
                 return True
         return False
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from math import ceil, floor, inf
 from typing import Any
 
 from wirespeed.foreign.found import LogStream, Reader
@@ -312,16 +313,15 @@ def _by_ratio(operation: str, rows: list[tuple[float, float]]) -> int | None:
     factor = _SHARE.get(operation)
     if not factor or not rows:
         return None
-    good = [row for row in rows if row[0] > 1]
-    fits = [
-        ranks
-        for ranks in range(2, _MOST_RANKS)
-        if all(
-            abs(bus - algorithm * factor * (ranks - 1) / ranks) <= _ROUNDING * (1 + factor) + 1e-9
-            for algorithm, bus in good
-        )
-    ]
-    return fits[0] if len(fits) == 1 else None
+    fewest, most = 2.0, float(_MOST_RANKS - 1)
+    for algorithm, bus in rows:
+        if algorithm > 1:
+            # (ranks - 1) / ranks, between what rounding allows.
+            rounding = _ROUNDING * (1 + factor) + 1e-9
+            low, high = ((bus + sign * rounding) / (algorithm * factor) for sign in (-1, 1))
+            fewest = max(fewest, 1 / (1 - low) if low < 1 else inf)
+            most = min(most, 1 / (1 - high) if high < 1 else inf)
+    return ceil(fewest) if fewest <= most and ceil(fewest) == floor(most) else None
 
 
 READER = NcclTests

@@ -12,16 +12,16 @@ from wirespeed.foreign.text import count, numbers, whole
 _MB = 2**20
 _OLD = re.compile(r"\| typical \|")
 """Column of versions before 1.11, which call the time of a message a latency, whatever is measured."""
-_KINDS = re.compile(r"\|\s*(overhead|latency) \(usec\)\s*\|\s*bandwidth \((MB|GB)/s\)")
+_KINDS = re.compile(r"\s*\|[\s|]*(overhead|latency) \(usec\)\s*\|\s*bandwidth \((MB|GB)/s\)")
 _ROW = re.compile(r"\s*(\[thread \d+\]|Final:|\d[\d_]*(?=\s+\d+\s))(.*)")
 _BATCH = re.compile(r"\s*\+([^-+|\s][^-+|]*)-[-+]+$")
 """Name of a test of a batch file: often its size, which must agree with its figures."""
-_LAST = re.compile(r"(?:\S+:)?\s*(Final:)\s+(\d.*)")
+_LAST = re.compile(r"\s*(?:\S+:)?\s*(Final:)\s+(\d.*)")
 _TEST = re.compile(r"-t\s+(\w+)")
 _SIZE = re.compile(r"-s\s+(\d+)\b(?![:,])")
 _MEMORY = re.compile(r"-m\s+([\w-]+)(?:,([\w-]+))?")
 _HEADER = re.compile(
-    r"\|\s*(API|Test|Data layout|Send memory|Recv memory|Message size|Window size):\s*(.*?)\s*\|?\s*$"
+    r"\s*\|\s*(API|Test|Data layout|Send memory|Recv memory|Message size|Window size):\s*(.*?)\s*\|?\s*$"
 )
 _OPERATIONS = (
     *(("_bw", "bandwidth"), ("_lat", "pingpong"), ("get latency /", "rma")),
@@ -66,7 +66,7 @@ class UcxPerftest(Reader):
                 self.close()
             self.head[head[1]] = head[2]
             return True
-        if "(usec)" in text and (kinds := _KINDS.search(text)):
+        if "(usec)" in text and (kinds := _KINDS.match(text)):
             self._open(latency=kinds[1] == "latency", giga=kinds[2] == "GB")
             return True
         if self.curve is not None and not self.test and _OLD.search(text):
@@ -75,7 +75,7 @@ class UcxPerftest(Reader):
         if self.curve is not None and (batch := _BATCH.match(text)):
             self.named = whole(batch[1])
             return True
-        if text.startswith("+--") or text.lstrip().startswith("|"):
+        if text.lstrip().startswith(("+--", "|")):
             return self.curve is not None
         return self.curve is not None and self._row(text, line)
 
