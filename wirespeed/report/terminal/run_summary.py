@@ -108,6 +108,8 @@ def _print(console: Console, run: Run, detail: Detail) -> None:
     said = grouped((statement.part, statement) for statement in statements(run, layout))
     for part in ReportSection:
         lines = said.get(part, [])
+        if part is ReportSection.PATHS and layout.by_path:
+            continue
         if part is ReportSection.PATHS:
             _print_paths(console, run, lines, detail)
         elif part is ReportSection.METHOD and not detail.explain:

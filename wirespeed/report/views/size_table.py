@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from os.path import commonpath
 from typing import Any, NamedTuple
 
 from rich.text import Text
@@ -25,6 +26,8 @@ from wirespeed.units import format_rate, format_size
 
 MAX_WIDE = 4
 """More paths get a column each instead of three."""
+MAX_FOLDED = 2
+"""Tables of one size, beyond which each path has a row."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,8 @@ class TableLayout(Layout):
     """The tables of a run; two are equal where a legend of one explains the other."""
 
     tables: Sequence[Table[Any]] = field(compare=False)
+    by_path: bool = False
+    """Each path has a row, as there is one size."""
 
 
 def lay_out(width: int, run: Run, sizes: Sequence[int]) -> TableLayout:
@@ -42,7 +47,34 @@ def lay_out(width: int, run: Run, sizes: Sequence[int]) -> TableLayout:
         if len(tables) == 1 or not contrasts(run):
             heads = {column.head for table in tables for column in table.columns}
             return TableLayout(tables, spread="95 %" in heads, extremes="min" in heads, stars=len(tables) > 1)
-    return TableLayout(_lay_out_many(width, run, sizes), compact=True, wide=(RANGE,))
+    many = _lay_out_many(width, run, sizes)
+    if len(run.sizes) == 1 and len(many) > MAX_FOLDED:
+        return TableLayout([_rows_by_path(run).fit(width)], compact=True, wide=(RANGE,), by_path=True)
+    return TableLayout(many, compact=True, wide=(RANGE,))
+
+
+def _rows_by_path(run: Run) -> Table[str]:
+    """A row for each path of a run that has one size: pairs of GPUs, for example."""
+    (size,) = run.sizes
+    shared = commonpath(list(run.paths))
+
+    def cell(show: Callable[[Entry], Text | None]) -> Callable[[str], Text]:
+        return lambda path: _cell(run, path, _SizeRow(size, show, main=True))
+
+    rated = all(entry.moves for entry in run.entries.values())
+    columns: list[Column[str]] = [
+        Column(
+            f"{shared}, {format_size(size)}".lstrip(", "),
+            lambda path: path.removeprefix(shared).lstrip("/") or path,
+            left=True,
+        ),
+        Column(f"{run.time_label}, us ", cell(partial(_figure, run, False)), gap=2, drop=rated),
+    ]
+    if rated:
+        columns.append(Column("GB/s ", cell(partial(_figure, run, True)), gap=2))
+    if any(shares.share(entry, run.ceiling(entry.path)) is not None for entry in run.entries.values()):
+        columns.append(Column("% of limit ", cell(partial(_percent_of_limit, run)), gap=2))
+    return table(columns, list(run.paths))
 
 
 def build(run: Run, paths: Sequence[str], sizes: Sequence[int], *, alone: bool) -> Table[int]:
