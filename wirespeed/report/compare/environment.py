@@ -46,15 +46,21 @@ class Difference:
 def differences(old: Sequence[Run], new: Sequence[Run]) -> list[Difference]:
     """In the order of ORDER, for the paths that both sides tried.
 
-    A variable or a package that only one side has is a difference; anything else has to be on both sides.
+    A variable or a package that only one side has is a difference, but not one that only ours has: other tools
+    do not list them. Anything else has to be on both sides.
     """
+    ours = [not any(run.foreign for run in side) for side in (old, new)]
     common = {step.path for run in old for step in run.steps}
     common &= {step.path for run in new for step in run.steps}
     olds, news = _facts(old, common), _facts(new, common)
+    if not all(ours):
+        # Other tools do not number GPUs.
+        olds, news = _models(old, olds), _models(new, news)
     changed = []
     for fact in dict.fromkeys([*olds, *news]):
         name, other = olds.get(fact, NOTHING), news.get(fact, NOTHING)
-        optional = fact[0] in ("variable", "package")
+        unlisted = ours == [name != NOTHING, other != NOTHING]
+        optional = fact[0] in ("variable", "package") and (all(ours) or not unlisted)
         if name != other and (optional or NOTHING not in (name, other)):
             changed.append(((*fact[:2], name, other), fact[2]))
     found = [Difference(*what, tuple(filter(None, paths))) for what, paths in grouped(changed).items()]
@@ -67,6 +73,9 @@ Fact = tuple[str, str, str]
 """Topic, name, and the path that it belongs to ('': all paths)."""
 
 
+GPUS: Fact = ("GPU", "GPUs", "")
+
+
 def _facts(runs: Iterable[Run], paths: Collection[str]) -> dict[Fact, str]:
     """Values seen on this side."""
     measured = [run for run in runs if run.entries or run.failures]
@@ -76,6 +85,12 @@ def _facts(runs: Iterable[Run], paths: Collection[str]) -> dict[Fact, str]:
     }
 
 
+def _models(runs: Sequence[Run], facts: dict[Fact, str]) -> dict[Fact, str]:
+    """With the names of GPUs alone."""
+    names = sorted({device.name for run in runs for device in run.head.environment.devices})
+    return {fact: ", ".join(names) or value if fact == GPUS else value for fact, value in facts.items()}
+
+
 def _of_run(run: Run) -> Iterator[tuple[Fact, str]]:
     environment, plan = run.head.environment, run.head.plan.to_dict()
     cpu, devices = environment.cpu, environment.devices
@@ -83,7 +98,7 @@ def _of_run(run: Run) -> Iterator[tuple[Fact, str]]:
         ("host", "host", environment.host),
         ("kernel", "kernel", environment.kernel),
         ("CPU", "CPU", cpu_line(cpu) if cpu.model else ""),
-        ("GPU", "GPUs", "; ".join(devices_lines(devices)) or "none" * (not run.foreign)),
+        (*GPUS[:2], "; ".join(devices_lines(devices)) or "none" * (not run.foreign)),
         *(("driver", "driver", driver) for driver in dict.fromkeys(device.driver for device in devices)),
         ("wirespeed", "wirespeed", run.head.wirespeed),
     ]
