@@ -22,6 +22,7 @@ from wirespeed.report.compare.verdicts import Verdicts, by_path, unjudged, verdi
 from wirespeed.report.systems.published_curves import PublishedCurves, common_sizes, load_system
 from wirespeed.results.runs import Run
 from wirespeed.statistics.student import COMPARED_ALARMS
+from wirespeed.units import counted
 
 NOTHING_BESIDE = Beside()
 
@@ -130,7 +131,12 @@ def compare(
 
 
 def _order(old: Sequence[Run], new: Sequence[Run], fixed_old: bool) -> str:
-    """A line where all launches of one side came before those of the other; those by turns share a drift."""
+    """A line where all launches of one side came before those of the other; those by turns share a drift.
+
+    Or where both sides have the same ones, which no change can show.
+    """
+    if same := {run.name for run in old} & {run.name for run in new}:
+        return f"{counted(len(same), 'run')} on both sides, held against itself: were other files meant?"
     sides = [
         [entry.at for run in runs for figure in run.entries.values() for entry in figure.each]
         for runs in (old, new)
