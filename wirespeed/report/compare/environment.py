@@ -46,8 +46,8 @@ class Difference:
 def differences(old: Sequence[Run], new: Sequence[Run]) -> list[Difference]:
     """In the order of ORDER, for the paths that both sides tried.
 
-    A variable or a package that only one side has is a difference, but not one that only ours has: other tools
-    do not list them. Anything else has to be on both sides.
+    A variable or a package that only one side has is a difference, but not one that only ours has: other
+    tools do not list them. Anything else has to be on both sides.
     """
     ours = [not any(run.foreign for run in side) for side in (old, new)]
     common = {step.path for run in old for step in run.steps}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from rich.console import Console
 from rich.text import Text
@@ -22,7 +23,7 @@ from wirespeed.report.cannot_tell import and_why, lines, slowdowns
 from wirespeed.report.compare.comparison import Comparison
 from wirespeed.report.compare.environment import Difference
 from wirespeed.report.compare.matching import Key
-from wirespeed.report.compare.verdicts import SAYS, UNNAMED, Verdict, Verdicts, launches_left_out
+from wirespeed.report.compare.verdicts import GAINED, SAYS, UNNAMED, Verdict, Verdicts, launches_left_out
 from wirespeed.report.console.columns import Column, Table, table
 from wirespeed.report.console.console import say
 from wirespeed.report.facts import figures
@@ -30,6 +31,7 @@ from wirespeed.report.grouping import grouped, size_range
 from wirespeed.units import format_rate, format_seconds, format_size
 
 MAX_ROWS = 20
+FEW = 3
 MAX_OF_A_TOPIC = 6
 APART = 0.05
 """Logarithm of a ratio by which a size differs from its group, if it is shown by itself."""
@@ -83,7 +85,22 @@ def _single_sizes(found: Verdicts, *, everything: bool) -> list[Verdict]:
 
     if everything:
         return found.figures
-    return [figure for figure in found.figures if named(figure) and not as_its_group(figure)]
+    return _folded([figure for figure in found.figures if named(figure) and not as_its_group(figure)])
+
+
+def _folded(rows: Sequence[Verdict]) -> list[Verdict]:
+    """A path's sizes that are gone, or there now, are one row if there are more than FEW."""
+    alike = grouped(((row.key.series, row.what), row) for row in rows if not row.change)
+    whole = {key: these for key, these in alike.items() if len(these) > FEW}
+    found = []
+    for row in rows:
+        these = whole.get((row.key.series, row.what), []) if not row.change else []
+        if not these:
+            found.append(row)
+        elif row is these[0]:
+            sizes = tuple(sorted(one.key.bytes for one in these))
+            found.append(replace(row, sizes=sizes, old_s=None, new_s=None))
+    return found
 
 
 def _odd(found: Verdicts) -> list[str]:
@@ -165,7 +182,7 @@ def _table(rows: Sequence[Verdict], title: Callable[[Key], str]) -> Table[Verdic
 
     columns: list[Column[Verdict]] = [
         Column("", lambda figure: title(figure.key), left=True),
-        Column("size", lambda figure: format_size(figure.key.bytes), gap=4),
+        Column("size", lambda figure: size_range(figure.sizes), gap=4),
         Column("old", lambda figure: time(figure.old_s), gap=4),
         Column("GB/s", lambda figure: rate(figure, figure.old_s), gap=3, drop=2),
         Column("new", lambda figure: time(figure.new_s), gap=4),
@@ -180,9 +197,14 @@ def _table(rows: Sequence[Verdict], title: Callable[[Key], str]) -> Table[Verdic
 def _failures(rows: Iterable[Verdict]) -> list[str]:
     """Failures, each once for all sizes that it left without a figure."""
     found = grouped(
-        ((row.key.path, figures.failure_text(row.failure)), row.key.bytes) for row in rows if row.failure
+        (
+            (row.key.path, "old" if row.what == GAINED else "new", figures.failure_text(row.failure)),
+            row.key.bytes,
+        )
+        for row in rows
+        if row.failure
     )
-    return [f"{path} at {size_range(sizes)}: {text}" for (path, text), sizes in found.items()]
+    return [f"{path} at {size_range(sizes)} in {side}: {text}" for (path, side, text), sizes in found.items()]
 
 
 def _alone(comparison: Comparison) -> list[str]:
