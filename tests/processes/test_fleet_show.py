@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from support.fleet_files import SLOW, START, slow, write_fleet, write_run
@@ -17,8 +18,11 @@ from support.fleet_files import SLOW, START, slow, write_fleet, write_run
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode
 from wirespeed.fleet.history import read_history
+from wirespeed.results.reading import read
 
 Captured = pytest.CaptureFixture[str]
+RESULTS = Path(__file__).parents[2] / "results"
+MOMENTS = ("started", "ended", "at")
 
 
 @pytest.fixture
@@ -40,6 +44,38 @@ def as_json(capsys: Captured, *words: object) -> dict[str, Any]:
 
 def names(found: dict[str, Any]) -> list[str]:
     return [one["name"] for one in found["findings"]]
+
+
+def test_a_fleet_of_gpus_alone(tmp_path: Path, capsys: Captured) -> None:
+    """Copies judge GPUs, no nodes: that one of ten is slow is no third of the fleet.
+
+    Real copies of ten launches on one H200, as those of ten nodes.
+    """
+    for number in range(1, 11):
+        host, slower = f"n{number:02d}", 1.6 if number == 4 else 1.0
+        launch = read(f"{RESULTS}/one-gpu/h200-copy-launch-{number:02d}.jsonl.gz").records
+        for time in range(3):
+            lines = []
+            for record in launch:
+                one = json.loads(msgspec.json.encode(record))
+                at = timedelta(minutes=20 * time + number)
+                one = {key: _later(value, at) if key in MOMENTS else value for key, value in one.items()}
+                one["run"] = f"{number:04d}{time:08d}"
+                if one["kind"] == "run":
+                    one["environment"]["host"] = host
+                if one["kind"] == "step":
+                    one["ranks"] = [{**rank, "host": host} for rank in one["ranks"]]
+                if one["kind"] == "entry":
+                    one["seconds"] |= {key: slower * one["seconds"][key] for key in ("median", "low", "high")}
+                lines.append(json.dumps(one))
+            (tmp_path / f"{host}-{time}.jsonl").write_text("\n".join(lines) + "\n")
+    code, said = shown(capsys, tmp_path)
+    assert code == ExitCode.WORSE, said
+    assert "1 GPU is slow, in a fleet of 10 nodes" in said and "--exclude=n04" in said
+
+
+def _later(moment: str, by: timedelta) -> str:
+    return (datetime.fromisoformat(moment) + by).isoformat() if moment else moment
 
 
 def _t3(dice: random.Random) -> float:

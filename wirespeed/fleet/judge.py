@@ -86,7 +86,7 @@ class FleetVerdict:
     """Number of subjects judged, by kind."""
     figures: int = 0
     distances: dict[str, dict[str, float]] = field(default_factory=dict)
-    """Time over the usual one's, of each node and figure."""
+    """Time over the usual one's, of each node and figure; of a node's GPUs the longest."""
     untold: dict[str, str] = field(default_factory=dict)
     """Subjects that cannot be judged in any figure, and why."""
     few_times: list[str] = field(default_factory=list)
@@ -196,12 +196,20 @@ def _without_ends(findings: Sequence[Outlier], known: Sequence[Outlier]) -> list
 def _note(verdict: FleetVerdict, each: Estimates, least: float) -> None:
     """Distances of nodes, and kinds of hardware that differ."""
     verdict.kinds += [kind for kind in each.kinds if abs(math.log(kind.ratio)) > math.log1p(least)]
-    if each.kind != NODE:
+    if each.kind == SWITCH:
         return
     for name, effect in zip(each.names, each.effects.tolist(), strict=True):
-        known = {each.figure: bounded_exp(effect)} if math.isfinite(effect) else {}
-        verdict.distances.setdefault(name, {}).update(known)
-    verdict.usual[each.figure] = bounded_exp(each.centre)
+        for node in _nodes(each.kind, name):
+            known = verdict.distances.setdefault(node, {})
+            if each.kind != LINK and math.isfinite(effect):
+                known[each.figure] = max(known.get(each.figure, 0.0), bounded_exp(effect))
+    if each.kind != LINK:
+        verdict.usual[each.figure] = bounded_exp(each.centre)
+
+
+def _nodes(kind: str, name: str) -> tuple[str, ...]:
+    """Nodes of a subject that is no switch: 'n4', 'n4 GPU 0', 'n4 - n5'."""
+    return tuple(name.split(" - ")) if kind == LINK and " - " in name else (name.split(" ")[0],)
 
 
 def _finding(subject: Subject, p: float, tests: Sequence[_Test], topology: Topology, fleet: int) -> Outlier:
@@ -210,11 +218,8 @@ def _finding(subject: Subject, p: float, tests: Sequence[_Test], topology: Topol
     if kind == SWITCH:
         nodes = topology.switches[name].nodes
         share = float(len(nodes))
-    elif kind == LINK:
-        nodes = tuple(name.split(" - ")) if " - " in name else (name.split(" ")[0],)
-        share = 1 / max(1, fleet - 1)
     else:
-        nodes, share = (name.split(" ")[0],), 1.0
+        nodes, share = _nodes(kind, name), 1 / max(1, fleet - 1) if kind == LINK else 1.0
     return Outlier(kind, name, nodes, tuple(evidence), p, (evidence[0].ratio - 1) * share)
 
 
