@@ -1,19 +1,24 @@
-"""Ranks are killed, stopped and cut off; the culprit is named, and nothing measured is lost."""
+"""Ranks are killed, stopped and cut off, files go away: the culprit is named, and what was measured stays."""
 
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.command import Measure, Record, ranks_of, wirespeed
+from support.command import Measure, Record, ranks_of, read, wirespeed
 from support.mpis import InstalledMpi
 from support.selection import slow_case
-from support.strikes import ALONE, PATIENCE, SLOW, after, is_struck, struck, wait_for_turns
+from support.strikes import ALONE, PATIENCE, SLOW, after, is_struck, strike, struck, wait_for_turns
 
+from wirespeed.errors import ExitCode
+from wirespeed.job import shm_cleanup
 from wirespeed.units import format_size
 
 pytestmark = pytest.mark.slow(after=1)
@@ -151,3 +156,58 @@ def test_resume_goes_on(tmp_path: Path) -> None:
     assert [entry["bytes"] for entry in second.entries] == [8, 64, 1024]
     third = wirespeed("pingpong", "--sizes", "8", "--max-time", "0.02", out=out)
     assert third.code == 4 and "--resume" in third.err
+
+
+@pytest.mark.parametrize(
+    "act", [Path.unlink, slow_case(lambda file: os.truncate(file, 0))], ids=["removed", "emptied"]
+)
+@pytest.mark.parametrize("launched", [False, True])
+def test_a_run_whose_file_is_lost(
+    act: Callable[[Path], object], launched: bool, mpi: InstalledMpi, measure: Measure
+) -> None:
+    """Protects from exit code 0, and from the name of a file that is not there."""
+
+    def lose(_: object) -> None:
+        act(measure.out)
+
+    words = ("pingpong --paths host --device cpu", *SLOW)
+    started = {"inside": mpi} if launched else {"mpi": mpi}
+    done = measure.disturbed(*words, when=after(1), act=lose, **started)
+    if launched:
+        # A launcher may kill the other ranks: their pages are the next run's to remove.
+        time.sleep(2.5)
+        shm_cleanup.sweep(2.0)
+    lines = [line for line in done.err.splitlines() if line.startswith("wirespeed: ")]
+    # A launcher may return a code of its own.
+    assert done.code == ExitCode.CANNOT_WRITE or (launched and done.code), done.code
+    assert len(lines) == 1, done.err
+    found = re.search(r"what was measured is in (\S+):", lines[0])
+    assert found and "results: " not in done.err
+    records = read(Path(found[1]))
+    assert [record["bytes"] for record in records if record["kind"] == "entry"][:2] == [8, 65536]
+    assert not [record for record in records if record["kind"] == "failure"]
+    assert (records[0]["kind"], records[-1]["kind"], records[-1]["status"]) == ("run", "end", "interrupted")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
+def test_a_rank_killed_while_bytes_are_counted(mpi: InstalledMpi, measure: Measure) -> None:
+    """Protects the figures, the next path, and the reader: the line says that only the counting is lost."""
+
+    def counting(records: list[Record]) -> bool:
+        return any(record["kind"] == "wires" for record in records)
+
+    done = measure.disturbed(
+        "pingpong --device emulated --paths host,staged --sizes 8,16M,64M --max-time 0.02",
+        mpi=mpi,
+        when=counting,
+        act=strike(measure.out, 1, signal.SIGKILL, delay=0.0),
+        environment={"WIRESPEED_NO_EVIDENCE": ""},
+    )
+    assert done.code == 1
+    (failure,) = done.failures
+    is_struck(failure, signal.SIGKILL)
+    assert failure["text"].startswith("after all figures: rank 1 on ")
+    assert len(done.entries) == 6
+    assert {one["path"] for one in done.of("evidence")} >= {"staged"}
+    assert "after all figures: rank 1" in " ".join(done.out.split())

@@ -1,9 +1,12 @@
-"""Who hands out device memory: pools, mapped memory, and the real libgomp over a fake CUDA driver."""
+"""Who hands out device memory: pools, mapped memory, the real libgomp, and LLVM's runtime."""
 
 from __future__ import annotations
 
 import ast
 import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -134,3 +137,58 @@ def test_llvm_s_runtime_without_a_program(cxx: str, native: Path, tmp_path: Path
     subprocess.run(command, check=True)
     done = captured([built, llvm], ok=True)
     assert done.stdout == "devices: yes\ncopied: yes\nassociated: yes\n"
+
+
+Scenario = Callable[[str], str]
+
+
+@pytest.fixture
+def of_llvm(build_fake: Any, llvm: Path) -> Any:
+    """Devices that are the CPU."""
+    return replace(build_fake("cuda"), kind="openmp", fake=llvm)
+
+
+@pytest.fixture
+def of_libgomp(build_fake: Any) -> Scenario:
+    """Runs a scenario on a fake CUDA driver's; the plugin asks the loader for libcuda.so.1, which it is."""
+    if why := tools.why_no_gcc_offloading():
+        pytest.skip(why)
+    fake = build_fake("cuda")
+    return partial(replace(fake, kind="openmp", fake=None).passes, environment={"LD_PRELOAD": str(fake.fake)})
+
+
+@pytest.fixture(params=["of_libgomp", "of_llvm"])
+def passes(request: pytest.FixtureRequest) -> Scenario:
+    """Runs a scenario on each runtime's devices."""
+    found = request.getfixturevalue(request.param)
+    return found if request.param == "of_libgomp" else found.passes  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("scenario", ["copies", "threads", "payload"])
+def test_memory_and_copies(passes: Scenario, scenario: str) -> None:
+    """Protects copies in every direction, from any thread, and the payload check without kernels."""
+    passes(scenario)
+
+
+def test_a_gpu_is_named_by_its_runtime(of_libgomp: Scenario) -> None:
+    """Protects the record from a figure whose runtime nobody knows."""
+    found = ast.literal_eval(of_libgomp("identity"))
+    assert found["name"].startswith("GPU by libgomp of GCC ") and found["architecture"] != "cpu"
+    assert found["driver"].startswith("GCC ") and "/libgomp.so.1" in found["driver"]
+
+
+def test_the_cpu_is_called_so(of_llvm: Any) -> None:
+    """Protects from a GPU's figure that is the CPU's: LLVM calls the CPU four devices."""
+    found = ast.literal_eval(of_llvm.passes("identity"))
+    assert found["name"].startswith("CPU by libomptarget") and found["architecture"] == "cpu"
+    pointer = ast.literal_eval(of_llvm.passes("pointer"))
+    assert (pointer["memory"], pointer["device"], pointer["ipc"]) == ("host", 1, False)
+
+
+def test_a_runtime_without_a_device(build_fake: Any) -> None:
+    """Protects from libgomp's silence: without a device it hands out host memory."""
+    if why := tools.why_no_gcc_offloading():
+        pytest.skip(why)
+    bare = replace(build_fake("cuda"), kind="openmp", fake=None)
+    said = bare.refuses("count", {"OMP_TARGET_OFFLOAD": "DISABLED"})
+    assert "libgomp.so.1 has no device (omp_get_num_devices)" in said

@@ -7,12 +7,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from support import every_kernel
 from support.command import captured
-from support.nvrtc import compiled
+from support.mpis import InstalledMpi
+from support.nvrtc import Compiled, compiled
 from support.selection import slow_case
 
 from wirespeed.host.core import Core, NativeError
 from wirespeed.host.libraries import known_libraries
+from wirespeed.programs import lbm_math
 
 pytestmark = pytest.mark.slow(after=1)
 
@@ -120,3 +123,39 @@ def test_a_kernel_is_in_the_unit_that_has_it(core: Core, cpu_kernels: dict[str, 
     for name in cpu_kernels:
         text = core.text(core.lib.ws_kernel_source(name.encode()))
         assert re.search(rf"(KERNEL\w*(\([^()]*\))?[\s(]|WS_\w+\([^()]*){name}\b", text), name
+
+
+@pytest.mark.slow
+def test_none_is_left_out(mpi: InstalledMpi, cpu_kernels: dict[str, int], tmp_path: Path) -> None:
+    """Protects a new kernel from being launched on no GPU, and seen by no sanitizer."""
+    file = tmp_path / "launches"
+    environment = {**mpi.environment(), "WIRESPEED_EMULATED": f"count=1,threads=64,launches={file}"}
+    for part in every_kernel.ONE_GPU:
+        script, *words = every_kernel.command("emulated", part, shared=True)
+        count = every_kernel.RANKS[part]
+        command = mpi.command(count, sys.executable, Path(every_kernel.__file__).with_name(script), *words)
+        captured(command, env=environment, timeout=280, ok=True)
+    assert {*cpu_kernels} == {*file.read_text().split()}
+
+
+@pytest.fixture(scope="module")
+def step(nvrtc: Path) -> Compiled:
+    opened = Core()
+    source = opened.text(opened.lib.ws_kernel_source(b"ws_lbm_step"))
+    return compiled(nvrtc, source, "--gpu-architecture=sm_90", "--fmad=false", "--ptxas-options=-v")
+
+
+def test_populations_stay_in_registers(step: Compiled) -> None:
+    """Protects the rate on GPUs: populations in slow memory, or fewer threads at a time, would halve it."""
+    facts = re.search(r"properties for ws_lbm_step\n(.*)\n.*Used (\d+) registers", step.log)
+    assert facts, step.log
+    assert "0 bytes spill stores, 0 bytes spill loads" in facts[1]
+    assert int(facts[2]) <= 168
+
+
+def test_operations_are_as_stated(step: Compiled) -> None:
+    """Protects GFLOP/s: the stated operations are those that are compiled, in the text's two copies."""
+    text = step.assembly[step.assembly.index(".entry ws_lbm_step(") :].split(".entry")[1]
+    found = re.findall(r"\b(fma|add|sub|mul|div|rcp)\.\S*f64\s", text)
+    count = sum(2 if each == "fma" else 1 for each in found) / 2
+    assert count == pytest.approx(lbm_math.OPERATIONS_PER_SITE, rel=0.02)

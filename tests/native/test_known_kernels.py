@@ -1,4 +1,4 @@
-"""The chain that loads follow: one cycle through all lines, in an order that no cache foresees."""
+"""Kernels whose results are known: the chain that loads follow, and elements of reductions."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from wirespeed.host.core import Core
+from wirespeed.patterns.collectives.rank_view import REDUCTIONS, TYPES
 
 pytestmark = pytest.mark.slow(after=1)
 
@@ -90,3 +91,69 @@ def test_a_wrong_link_leads_elsewhere(core: Core) -> None:
         first = int(words[line, 1])
         number, _, _ = chased(core, words, line, 0, 100, 1)
         assert number == (first + 101) % 100
+
+
+TYPE = {name: number for number, name in enumerate(TYPES)}
+
+
+def combined(core: Core, kind: str, reduction: str, one: Any, other: Any) -> Any:
+    """What the kernel makes of two arrays, on the CPU."""
+    to = np.zeros_like(one)
+    given = (*(array.ctypes.data for array in (to, one, other)), one.size, TYPE[kind])
+    launch(core, b"ws_elements_combine", *given, REDUCTIONS.index(reduction))
+    return to
+
+
+def test_half_of_every_value_and_of_sums(core: Core) -> None:
+    """Protects fp16 sums: denormal numbers, infinities, and ties to even, against NumPy's own."""
+    every = np.arange(1 << 16, dtype=np.uint16)
+    kept = combined(core, "fp16", "sum", every, np.full_like(every, 0x8000)).view(np.float16)
+    assert np.array_equal(kept, every.view(np.float16), equal_nan=True)
+    other = np.random.default_rng(1).permutation(every)
+    with np.errstate(all="ignore"):
+        exact = every.view(np.float16).astype(np.float32) + other.view(np.float16).astype(np.float32)
+        right = exact.astype(np.float16)
+    found = combined(core, "fp16", "sum", every, other).view(np.float16)
+    assert np.array_equal(found, right, equal_nan=True)
+
+
+def test_sums_of_bfloat16(core: Core) -> None:
+    """Protects bf16 sums: the nearest of the numbers that 16 bits hold, to even where two are as near."""
+    every = np.arange(1 << 16, dtype=np.uint16)
+    other = np.random.default_rng(2).permutation(every)
+
+    def wide(narrow: Any) -> Any:
+        return (narrow.astype(np.uint32) << 16).view(np.float32)
+
+    with np.errstate(all="ignore"):
+        exact = wide(every) + wide(other)
+    bits = exact.view(np.uint32)
+    right = ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+    found = combined(core, "bf16", "sum", every, other)
+    none = np.isnan(exact)
+    assert np.array_equal(found[~none], right[~none]) and np.isnan(wide(found[none])).all()
+
+
+@pytest.mark.parametrize(("kind", "dtype"), [("fp32", np.float32), ("fp64", np.float64), ("int32", np.int32)])
+def test_sums_and_extremes(core: Core, kind: str, dtype: Any) -> None:
+    random = np.random.default_rng(3)
+    one, other = (random.integers(-1000, 1000, 257).astype(dtype) for _ in range(2))
+    for reduction, right in (
+        ("sum", one + other),
+        ("max", np.maximum(one, other)),
+        ("min", np.minimum(one, other)),
+    ):
+        assert np.array_equal(combined(core, kind, reduction, one, other), right)
+
+
+def test_a_count_of_wrong_elements_has_no_end(core: Core) -> None:
+    """Protects long results: 2^32 wrong elements are none for a count of 32 bits."""
+    held, found = np.zeros(4, np.int32), np.array([2**64 - 1, 2**32 - 1], np.uint64)
+    content = (0, 100, 0)  # tag, largest, odd
+
+    what = held.ctypes.data, held.size, TYPE["int32"]
+    launch(core, b"ws_elements_fill", *what, 0, 1, *content)
+    held[2] += 1
+    how = (REDUCTIONS.index("sum"), 0, 1, 1, 1, 1)
+    launch(core, b"ws_elements_check", *what, *how, *content, found.ctypes.data)
+    assert found.tolist() == [2, 2**32]

@@ -1,4 +1,4 @@
-"""The program jacobi: its kernels and its exchange, with all ranks in one process."""
+"""Programs with all ranks in one process: their kernels, their exchange and their check."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 from support.command import captured
 from support.jacobi_reference import field, noise, norm, relaxed
-from support.simulated import ranks_of
+from support.simulated import Ranks, ranks_of
 
 from wirespeed.host.core import Core, core
 from wirespeed.patterns import Place, Shape
-from wirespeed.programs.jacobi import PATTERN
+from wirespeed.programs.jacobi import PATTERN as JACOBI
+from wirespeed.programs.lbm import PATTERN as LBM
 from wirespeed.rank.faults.steps import FAULTS, of_batches, with_fault
 
 WORLDS = [(1, None), (2, None), (2, 2), (3, 3), (4, 1), (4, 2), (4, 4)]
@@ -34,7 +35,7 @@ def test_every_bit_is_that_of_numpy(
     start = noise(36, 24, 5, "f4")
     expected, norms = relaxed(start, 8, edges == "periodic")
     for overlap, gated in (("yes", False), ("no", False), ("yes", True), ("no", True)):
-        with ranks_of(*device, PATTERN, ranks, size="36x24", overlap=overlap, **options) as job:
+        with ranks_of(*device, JACOBI, ranks, size="36x24", overlap=overlap, **options) as job:
             job.start(5)
             job.iterate(2, gated)
             assert np.array_equal(field(job).view("u4"), np.ascontiguousarray(expected).view("u4"))
@@ -46,15 +47,15 @@ def test_every_bit_is_that_of_numpy(
 def test_whole_tiles_and_rests_of_tiles(device: tuple[Core, Any, str], fp: str, every: int) -> None:
     """Protects blocks wider than a tile, odd widths, strips, and norms that are not taken in every step."""
     options: dict[str, Any] = {"size": "1071x53", "columns": 2, "fp": fp, "norm_every": every}
-    with ranks_of(*device, PATTERN, 4, **options) as job:
+    with ranks_of(*device, JACOBI, 4, **options) as job:
         job.start(3)
         job.iterate(2)
-        plane = PATTERN.at(job.shape).divided
+        plane = JACOBI.at(job.shape).divided
         start = noise(plane.width, plane.height, 3, f"f{int(fp) // 8}")
         period = len(job.steps[0])
         expected, norms = relaxed(start, 2 * period, periodic=True)
         assert np.array_equal(field(job), expected)
-        wanted = {slot: norms[step] for slot, step in PATTERN.at(job.shape)._compared_norms.items()}
+        wanted = {slot: norms[step] for slot, step in JACOBI.at(job.shape)._compared_norms.items()}
         assert norm(job, 3) == pytest.approx(list(wanted.values()), rel=1e-6)
 
 
@@ -83,12 +84,12 @@ def test_no_bit_depends_on_the_grid_of_threads(threads: str) -> None:
 def test_the_reference_is_what_one_rank_alone_computes(device: tuple[Core, Any, str]) -> None:
     """Protects the check: it must accept a right field, and name the point that differs in a wrong one."""
     for edges in ("periodic", "fixed"):
-        with ranks_of(*device, PATTERN, 4, size="20x12", columns=2, edges=edges) as job:
+        with ranks_of(*device, JACOBI, 4, size="20x12", columns=2, edges=edges) as job:
             job.start(9)
-            job.iterate(PATTERN.at(job.shape).checked_iterations)
+            job.iterate(JACOBI.at(job.shape).checked_iterations)
             for rank in range(4):
-                job.launch(rank, PATTERN.at(job.shape).reference(rank, 9))
-                (one,) = PATTERN.at(job.shape).comparisons(rank)
+                job.launch(rank, JACOBI.at(job.shape).reference(rank, 9))
+                (one,) = JACOBI.at(job.shape).comparisons(rank)
                 rows = [
                     [
                         job.read(rank, type(place)(place.offset + row * pitch), one.row_bytes)
@@ -97,12 +98,11 @@ def test_the_reference_is_what_one_rank_alone_computes(device: tuple[Core, Any, 
                     for place, pitch in ((one.own, one.own_pitch), (one.reference, one.reference_pitch))
                 ]
                 assert rows[0] == rows[1]
-                for checked in PATTERN.at(job.shape).norms(rank):
+                for checked in JACOBI.at(job.shape).norms(rank):
                     (total,) = struct.unpack("<d", job.read(rank, checked.own, 8))
                     assert total > 0
     assert (
-        PATTERN.at(Shape(4, {"size": "20x12", "columns": 2})).place(3, 0, 2, 16)
-        == "point (24, 14) of 40 x 24"
+        JACOBI.at(Shape(4, {"size": "20x12", "columns": 2})).place(3, 0, 2, 16) == "point (24, 14) of 40 x 24"
     )
 
 
@@ -114,7 +114,7 @@ def test_a_norm_has_room_for_every_block_of_a_launch(fp: str, overlap: str) -> N
     text = opened.text(opened.lib.ws_kernel_source(b"ws_jacobi_step_f32"))
     (room,) = re.findall(r"#define WS_NORM_MOST (\d+)", text)
     shape = Shape(2, {"size": "16384x16384", "fp": fp, "overlap": overlap})
-    job = PATTERN.at(shape)
+    job = JACOBI.at(shape)
     steps = job.steps(0, job.size_rule.chosen()[0])
     blocks = [work.blocks for step in steps for work in (*step.after, *step.meanwhile, *step.gated)]
     assert max(blocks) == int(room)
@@ -125,9 +125,9 @@ def test_a_norm_has_room_for_every_block_of_a_launch(fp: str, overlap: str) -> N
 def test_the_norm_that_the_loop_looks_at(device: tuple[Core, Any, str], edges: str, every: int) -> None:
     """Protects --until: that norm is the latest whose sum is known, and it falls, which noise would not."""
     options: dict[str, Any] = {"edges": edges, "norm_every": every, "until": "1e-4", "columns": 1}
-    with ranks_of(*device, PATTERN, 2, size="36x12", steps=160, **options) as job:
+    with ranks_of(*device, JACOBI, 2, size="36x12", steps=160, **options) as job:
         period = len(job.steps[0])
-        found = [PATTERN.at(job.shape).convergence(rank) for rank in range(2)]
+        found = [JACOBI.at(job.shape).convergence(rank) for rank in range(2)]
         start = noise(36, 24, 0, "f4", coarse=1)
         _, norms = relaxed(start, 40 * period, edges == "periodic")
         for rank, one in enumerate(found):
@@ -149,11 +149,11 @@ def test_the_norm_that_the_loop_looks_at(device: tuple[Core, Any, str], edges: s
 @pytest.mark.parametrize("fault", [fault for fault in FAULTS if not of_batches(fault)])
 def test_a_faulty_halo_is_found(device: tuple[Core, Any, str], fault: str) -> None:
     """Protects the check, where rows of a halo have room between them that nobody reads."""
-    with ranks_of(*device, PATTERN, 4, size="40x24", columns=1) as job:
-        job.steps[2] = with_fault(job.steps[2], fault, PATTERN.at(job.shape).aside, Place(0))
+    with ranks_of(*device, JACOBI, 4, size="40x24", columns=1) as job:
+        job.steps[2] = with_fault(job.steps[2], fault, JACOBI.at(job.shape).aside, Place(0))
         for seed in (1, 2):
             job.start(seed)
-            job.iterate(PATTERN.at(job.shape).checked_iterations)
+            job.iterate(JACOBI.at(job.shape).checked_iterations)
         expected, _ = relaxed(noise(40, 96, 2, "f4"), 8, periodic=True)
         assert not np.array_equal(field(job), expected)
 
@@ -167,9 +167,9 @@ def solved(core: Core, device: Any, memory: str, points: int) -> float:
     frame = exact.copy()
     frame[1:-1, 1:-1] = 0
     with ranks_of(
-        core, device, memory, PATTERN, 1, size=f"{points}x{points}", edges="fixed", fp="64", norm_every=0
+        core, device, memory, JACOBI, 1, size=f"{points}x{points}", edges="fixed", fp="64", norm_every=0
     ) as job:
-        block = PATTERN.at(job.shape)._layout.block
+        block = JACOBI.at(job.shape)._layout.block
         step = job.steps[0]
         for twin in (0, 1):
             for row in range(-1, points + 1):
@@ -206,7 +206,7 @@ def test_the_solution_converges_at_second_order() -> None:
 )
 def test_what_cannot_be_divided_is_refused(ranks: int, options: dict[str, Any], wrong: str) -> None:
     """Protects users from a division that is not what they asked for."""
-    refusal = PATTERN.at(Shape(ranks, options)).refuse()
+    refusal = JACOBI.at(Shape(ranks, options)).refuse()
     assert refusal is not None and wrong in refusal
 
 
@@ -223,5 +223,71 @@ def test_the_division_has_the_smallest_halo(
     ranks: int, options: dict[str, Any], division: tuple[int, int]
 ) -> None:
     """Protects from sending more than necessary; of equals rows, which are contiguous."""
-    plane = PATTERN.at(Shape(ranks, options)).divided
+    plane = JACOBI.at(Shape(ranks, options)).divided
     assert (plane.columns, plane.rows) == division
+
+
+def wrong(ranks: Ranks, rank: int) -> list[int]:
+    """Populations that are not the reference's."""
+    found = []
+    for number, one in enumerate(LBM.at(ranks.shape).comparisons(rank)):
+        size = one.own_pitch * (one.rows - 1) + one.row_bytes
+        own = ranks.read(rank, one.own, size)
+        other = ranks.read(rank, one.reference, one.reference_pitch * (one.rows - 1) + one.row_bytes)
+        for row in range(one.rows):
+            mine = own[row * one.own_pitch :][: one.row_bytes]
+            if mine != other[row * one.reference_pitch :][: one.row_bytes]:
+                found.append(number)
+                break
+    return found
+
+
+CUTS = [
+    *((*cut, "36x24") for cut in ((1, 1), (2, 1), (2, 2), (3, 3), (4, 1), (4, 2), (4, 4), (6, 2))),
+    # Rows of several tiles, the last of 2 sites; wide edges; blocks as thin as a halo.
+    *((2, 1, "514x14"), (2, 2, "260x7"), (4, 2, "6x10")),
+]
+
+
+@pytest.mark.parametrize("case", ["shear-wave", "rayleigh-taylor"])
+@pytest.mark.parametrize(("ranks", "columns", "size"), CUTS)
+def test_every_bit_is_the_reference_s(
+    device: tuple[Core, Any, str], ranks: int, columns: int, size: str, case: str
+) -> None:
+    """Protects both phases of the exchange, corners, walls, and the reference itself."""
+    for overlap, gated in (("yes", False), ("no", False), ("yes", columns == 1), ("no", columns == 1)):
+        options: dict[str, Any] = {"size": size, "columns": columns, "case": case, "overlap": overlap}
+        with ranks_of(*device, LBM, ranks, **options) as job:
+            job.start(3)
+            job.iterate(1, gated)
+            for rank in range(ranks):
+                job.launch(rank, LBM.at(job.shape).reference(rank, 3))
+                assert wrong(job, rank) == []
+
+
+@pytest.mark.parametrize("fault", [fault for fault in FAULTS if not of_batches(fault)])
+@pytest.mark.parametrize("columns", [1, 2])
+def test_a_faulty_halo_of_lbm_is_found(device: tuple[Core, Any, str], columns: int, fault: str) -> None:
+    """Protects the check from a reference that is computed with the same mistake."""
+    with ranks_of(*device, LBM, 4, size="36x24", columns=columns) as job:
+        job.steps[2] = with_fault(job.steps[2], fault, LBM.at(job.shape).aside, Place(0))
+        for seed in (1, 2):
+            job.start(seed)
+            job.iterate(1)
+        job.launch(2, LBM.at(job.shape).reference(2, 2))
+        assert wrong(job, 2)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "size", "division"), [(2, "8192x1024", (1, 2)), (4, "64x8", (4, 1)), (8, "64x24", (1, 8))]
+)
+def test_rows_are_cut_while_they_are_thick(ranks: int, size: str, division: tuple[int, int]) -> None:
+    """Protects the contiguous halo, for which no column is packed."""
+    plane = LBM.at(Shape(ranks, {"size": size})).divided
+    assert (plane.columns, plane.rows) == division
+
+
+def test_a_block_thinner_than_the_halo_is_refused() -> None:
+    """Protects from a halo that would come from two ranks away."""
+    refusal = LBM.at(Shape(4, {"size": "8x8", "columns": 1})).refuse()
+    assert refusal and "thinner than the halo of 3" in refusal
