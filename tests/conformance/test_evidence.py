@@ -25,7 +25,10 @@ def measured(mpi: InstalledMpi, out: Path, *arguments: str, **environment: str) 
 
 @one_mpi
 def test_what_each_path_is_seen_to_do(mpi: InstalledMpi, tmp_path: Path) -> None:
-    """Protects the verdict: direct, staged and shared memory are told apart by what was copied."""
+    """Protects the verdict: direct, staged and shared memory are told apart by what was copied.
+
+    And the counts themselves: so many copies of so many bytes, on each rank.
+    """
     paths = ("host", "staged", "staged-pipelined", "ipc-read")
     done = measured(mpi, tmp_path / "r.jsonl", "pingpong", "--paths", ",".join(paths), "--sizes", "64K,1M")
     found = {(one["path"], one["bytes"]): one for one in done.of("evidence")}
@@ -38,19 +41,13 @@ def test_what_each_path_is_seen_to_do(mpi: InstalledMpi, tmp_path: Path) -> None
         "ipc-read": "direct",
     }
     assert not any(one["suspicious"] for one in found.values())
-    shown = wirespeed("show", tmp_path / "r.jsonl", "--explain").out
-    assert "direct: copied from GPU to GPU" in shown and "staged through host memory" in shown
-
-
-@one_mpi
-def test_the_bytes_counted_are_those_sent(mpi: InstalledMpi, tmp_path: Path) -> None:
-    """Protects the counts themselves: so many copies of so many bytes, on each rank."""
-    done = measured(mpi, tmp_path / "r.jsonl", "pingpong", "--paths", "staged,ipc-read", "--sizes", "1M")
-    for one in done.of("evidence"):
+    for path, kinds in (("staged", ("device_to_host", "host_to_device")), ("ipc-read", ("peer",))):
+        one = found[path, 1 << 20]
         each = {"count": one["iterations"], "bytes": one["iterations"] << 20}
-        kinds = ("peer",) if one["path"] == "ipc-read" else ("device_to_host", "host_to_device")
         assert one["copies"] == [{"rank": rank, **dict.fromkeys(kinds, each)} for rank in (0, 1)]
         assert one["payload_bytes"] == 2 * each["bytes"]
+    shown = wirespeed("show", tmp_path / "r.jsonl", "--explain").out
+    assert "direct: copied from GPU to GPU" in shown and "staged through host memory" in shown
 
 
 @pytest.mark.slow

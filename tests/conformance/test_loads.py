@@ -86,28 +86,6 @@ def test_a_wrong_link_that_timed_loads_come_to_is_found_out(mpi: InstalledMpi, t
     assert "4096 loads" not in failure["text"]
 
 
-@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
-@pytest.mark.parametrize(
-    ("words", "text"),
-    [
-        (("--operation", "put", "--paths", "gpu-load"), "it has no one-sided put; name one of "),
-        (
-            ("--operation", "load", "--paths", "rma-host"),
-            "it has no one-sided load; name one of gpu-load, gpu-load-own",
-        ),
-        (("--operation", "load", "--device", "cpu"), "gpu-load: no GPU: device cpu was asked for"),
-    ],
-)
-def test_what_cannot_be_combined_is_one_line(
-    mpi: InstalledMpi, words: tuple[str, ...], text: str, measure: Measure
-) -> None:
-    """Protects the answer to a path that lacks the operation: what it lacks, and which paths have it."""
-    done = measure("rma --device emulated", *words, mpi=mpi)
-    assert done.code == 3 and not done.entries
-    said = " ".join((done.out + done.err).split())
-    assert text in said or any(text in f"{one['path']}: {one['text']}" for one in done.failures), said
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 def test_loads_over_a_vendors_driver(mpi: InstalledMpi, builds: Path, measure: Measure) -> None:

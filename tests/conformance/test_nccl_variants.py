@@ -12,8 +12,6 @@ from support.mpis import InstalledMpi
 from support.selection import slow_case
 from support.stand_ins import fake_driver, fake_nccl, old_nccl
 
-from wirespeed.units import format_seconds
-
 pytestmark = pytest.mark.slow
 
 FAST = ("--max-time", "0.02", "--sizes", "1000,64K")
@@ -116,12 +114,3 @@ def test_what_fails_is_one_line(
     assert [entry["path"] for entry in done.entries] == ["nccl"] * 2
     (failure,) = done.failures
     assert failure["path"] == f"nccl:{variant}" and words in failure["text"]
-
-
-def test_the_start_of_the_communicator(builds: Path, tmp_path: Path) -> None:
-    """Protects what a program pays once: measured, recorded, and said under the table."""
-    done = reduced(tmp_path, fake_nccl(builds), "library", "emulated")
-    (step,) = done.of("step")
-    seconds = step["details"]["start_s"]
-    assert seconds > 0
-    assert f"NCCL's communicator took {format_seconds(seconds)} to start (nccl)" in done.out

@@ -30,7 +30,7 @@ HERE = Path(__file__).parent
 SUPPORT = HERE.parent / "support"
 DEVICE = os.environ.get("GPU_TESTS_DEVICE", "cuda")
 ORDER = (
-    *("kernels", "one_gpu", "examples", "paths", "sanitizers", "loads"),
+    *("kernels", "one_gpu", "examples", "paths", "sanitizers"),
     *("ranks_per_gpu", "allocators", "health_and_faults"),
 )
 """Of the files: first what tells most."""

@@ -26,6 +26,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     shown = {
         "H200s": [DEFAULT],
         "several machines": sorted(map(str, RESULTS.glob("*.jsonl*"))),
+        "collectives": [str(RESULTS / "collectives/h200-x2-allreduce.jsonl.gz")],
         "no GPU": [made.write(files / "cpu.jsonl", *made.on_cpus())],
     }
     return {name: written(tmp_path_factory.mktemp("page"), *several) for name, several in shown.items()}
@@ -105,13 +106,16 @@ def test_notes_are_folded_and_none_is_repeated(browser: Any, pages: dict[str, Pa
 
 
 @pytest.mark.parametrize("width", [390, 1400])
-def test_curves_carry_their_names(browser: Any, pages: dict[str, Path], width: int) -> None:
-    """On a telephone, too, where the buttons that show colours are far away."""
-    page = Opened(browser, pages["H200s"], width)
+@pytest.mark.parametrize(("name", "count"), [("H200s", 9), ("collectives", 20)])
+def test_curves_carry_their_names(
+    browser: Any, pages: dict[str, Path], name: str, count: int, width: int
+) -> None:
+    """On a telephone, too, where the buttons that show colours are far away, and for names of 22 letters."""
+    page = Opened(browser, pages[name], width)
     for chart in page.tab.locator("#main svg.chart").all():
         curves = {curve.get_attribute("data-series") for curve in chart.locator(".curve").all()}
         labels = chart.locator(".label text")
-        assert set(labels.all_text_contents()) == curves and len(curves) == 9
+        assert set(labels.all_text_contents()) == curves and len(curves) == count
         frame, boxes = chart.bounding_box(), [one.bounding_box() for one in labels.all()]
         assert all(box["x"] + box["width"] <= frame["x"] + frame["width"] for box in boxes)
         rows = sorted(box["y"] for box in boxes)

@@ -287,19 +287,6 @@ def test_one_rank_and_all_others(browser: Any, tmp_path: Path, width: int, schem
 COLLECTIVES = str(Path(__file__).parents[2] / "results/collectives/h200-x2-allreduce.jsonl.gz")
 
 
-@pytest.mark.parametrize("width", [390, 1400])
-def test_names_of_curves_fit_their_chart(browser: Any, tmp_path: Path, width: int) -> None:
-    """Protects "nccl-stream:registered" from being cut on a telephone."""
-    page = Opened(browser, written(tmp_path, COLLECTIVES), width)
-    for chart in page.tab.locator("#main svg.chart").all():
-        end = chart.bounding_box()["x"] + chart.bounding_box()["width"]
-        names = chart.locator(".label text")
-        boxes = [names.nth(number).bounding_box() for number in range(names.count())]
-        assert len(boxes) == 20 and all(box["x"] + box["width"] <= end for box in boxes)
-        assert "nccl-stream:registered" in names.all_text_contents()
-    page.check()
-
-
 def test_what_marks_mean_stands_beside_them(browser: Any, tmp_path: Path) -> None:
     """Protects a reader from "&" and from "0.0000656 %"."""
     page = Opened(browser, written(tmp_path, COLLECTIVES))

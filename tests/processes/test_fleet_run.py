@@ -94,12 +94,6 @@ def test_at_most_so_many_pairs_at_once() -> None:
     assert sizes == [2, 2, 1]
 
 
-def test_a_rank_that_there_is_not_is_refused() -> None:
-    assert find_pattern("pairing").at(Shape(4, {"rank_pairs": "0-4"})).refuse() == (
-        "--rank-pairs: rank 4 takes 5 ranks or more, not 4"
-    )
-
-
 class TestHosts:
     @pytest.mark.parametrize("text", ["a\nb slots=2\n# c\n\nc:4\na\n", "a b\nb\nc"])
     def test_of_a_file(self, text: str, tmp_path: Path) -> None:

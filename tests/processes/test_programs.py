@@ -18,6 +18,7 @@ from support.simulated import Ranks, ranks_of
 
 from wirespeed.host.core import Core, core
 from wirespeed.patterns import Place, Shape
+from wirespeed.programs import ProgramPattern
 from wirespeed.programs.jacobi import PATTERN as JACOBI
 from wirespeed.programs.lbm import PATTERN as LBM
 from wirespeed.rank.faults.steps import FAULTS, of_batches, with_fault
@@ -196,34 +197,21 @@ def test_the_solution_converges_at_second_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ranks", "options", "wrong"),
+    ("program", "ranks", "options", "division"),
     [
-        (3, {"scaling": "strong", "size": "64x64"}, "3 ranks do not divide it into equal blocks"),
-        (4, {"columns": 3}, "4 ranks do not fill rows of 3"),
-        (65, {"size": "64x64"}, "add --norm-every 0"),
-        (2, {"until": "1e-4", "norm_every": 0}, "--until 1e-4: it needs a norm; leave out --norm-every 0"),
-    ],
-)
-def test_what_cannot_be_divided_is_refused(ranks: int, options: dict[str, Any], wrong: str) -> None:
-    """Protects users from a division that is not what they asked for."""
-    refusal = JACOBI.at(Shape(ranks, options)).refuse()
-    assert refusal is not None and wrong in refusal
-
-
-@pytest.mark.parametrize(
-    ("ranks", "options", "division"),
-    [
-        (4, {"scaling": "strong", "size": "512x512"}, (1, 4)),
-        (8, {"scaling": "strong", "size": "512x512"}, (2, 4)),
-        (2, {"scaling": "strong", "size": "512x64"}, (2, 1)),
-        (8, {}, (1, 8)),
+        (JACOBI, 4, {"scaling": "strong", "size": "512x512"}, (1, 4)),
+        (JACOBI, 8, {"scaling": "strong", "size": "512x512"}, (2, 4)),
+        (JACOBI, 2, {"scaling": "strong", "size": "512x64"}, (2, 1)),
+        (JACOBI, 8, {}, (1, 8)),
+        *((LBM, 2, {"size": "8192x1024"}, (1, 2)), (LBM, 4, {"size": "64x8"}, (4, 1))),
+        (LBM, 8, {"size": "64x24"}, (1, 8)),
     ],
 )
 def test_the_division_has_the_smallest_halo(
-    ranks: int, options: dict[str, Any], division: tuple[int, int]
+    program: ProgramPattern, ranks: int, options: dict[str, Any], division: tuple[int, int]
 ) -> None:
-    """Protects from sending more than necessary; of equals rows, which are contiguous."""
-    plane = JACOBI.at(Shape(ranks, options)).divided
+    """Protects from sending more than necessary; of equals rows, contiguous ones, while they are thick."""
+    plane = program.at(Shape(ranks, options)).divided
     assert (plane.columns, plane.rows) == division
 
 
@@ -276,18 +264,3 @@ def test_a_faulty_halo_of_lbm_is_found(device: tuple[Core, Any, str], columns: i
             job.iterate(1)
         job.launch(2, LBM.at(job.shape).reference(2, 2))
         assert wrong(job, 2)
-
-
-@pytest.mark.parametrize(
-    ("ranks", "size", "division"), [(2, "8192x1024", (1, 2)), (4, "64x8", (4, 1)), (8, "64x24", (1, 8))]
-)
-def test_rows_are_cut_while_they_are_thick(ranks: int, size: str, division: tuple[int, int]) -> None:
-    """Protects the contiguous halo, for which no column is packed."""
-    plane = LBM.at(Shape(ranks, {"size": size})).divided
-    assert (plane.columns, plane.rows) == division
-
-
-def test_a_block_thinner_than_the_halo_is_refused() -> None:
-    """Protects from a halo that would come from two ranks away."""
-    refusal = LBM.at(Shape(4, {"size": "8x8", "columns": 1})).refuse()
-    assert refusal and "thinner than the halo of 3" in refusal
