@@ -28,16 +28,8 @@ INCLUDES = {
         *("soak", "transports"),
     ),
     "transports": (
-        "core",
-        "measure",
-        "devices/device.hpp",
-        "devices/work.hpp",
-        "libraries",
-        "transports",
-        "kernels/chase_types.h",
-        "kernels/persistent_types.h",
-        "kernels/soak_types.h",
-        "kernels/waiting_copy_types.h",
+        *("core", "measure", "devices/device.hpp", "devices/work.hpp", "libraries", "transports"),
+        *(f"kernels/{name}_types.h" for name in ("chase", "persistent", "soak", "waiting_copy")),
     ),
 }
 

@@ -111,10 +111,7 @@ class TestOlderFiles:
             for did in ("hung", "ended the program", "failed")
         ),
         ("unavailable", "no GPU"),
-        (
-            "unavailable",
-            "Open MPI 4 failed on a device pointer (the launcher could not start the ranks: x)",
-        ),
+        ("unavailable", "Open MPI 4 failed on a device pointer (the launcher could not start the ranks: x)"),
         ("hang", "the ranks did not start within 60 s"),
         ("hang", "rank 1 on n7 (pid 4172) is stopped (SIGSTOP) in MPI_Recv"),
         ("hang", "no progress for 15 s: rank 1 on n7 (pid 2) waits"),

@@ -368,11 +368,7 @@ WAITED = {"waited": 0.8, "rank": 0, "preempted": 9, "shared": None}
         ([launch(2.1), launch(1.8, 3.1), launch(1.8)], ExitCode.OK, ExitCode.OK),
         ([launch(2.1), launch(1.8, 3.1), launch(1.8, 3.1)], ExitCode.WORSE, ExitCode.WORSE),
         ([launch(2.1), launch(1.8, 3.1), launch(2.1)], ExitCode.CANNOT_TELL, ExitCode.CANNOT_TELL),
-        (
-            [launch(2.1), launch(2.1, cores=WAITED), launch(2.1)],
-            ExitCode.CANNOT_TELL,
-            ExitCode.CANNOT_TELL,
-        ),
+        ([launch(2.1), launch(2.1, cores=WAITED), launch(2.1)], ExitCode.CANNOT_TELL, ExitCode.CANNOT_TELL),
         ([launch(2.1), launch(2.1, cores=WAITED), launch(1.8)], ExitCode.OK, ExitCode.OK),
         ([launch(2.1), [CRASHED]], ExitCode.WORSE, ExitCode.WORSE),
         ([launch(2.1), [failure("host", None, "crash", "signal 11")]], ExitCode.WORSE, ExitCode.WORSE),

@@ -70,8 +70,7 @@ kubectl create configmap wirespeed --from-file=x
 
 
 @pytest.mark.parametrize(
-    "words",
-    ["pingpong --path host", "fleet show DIR --pages f.html", "script halo --column 2", "pingpnog"],
+    "words", ["pingpong --path host", "fleet show DIR --pages f.html", "script halo --column 2", "pingpnog"]
 )
 def test_a_stale_example_is_found(words: str) -> None:
     assert complaint(words.split())

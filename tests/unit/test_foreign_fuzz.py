@@ -34,6 +34,7 @@ PREFIXES = (
     *(b"[0] ", b"1: ", b"[1,0]<stdout>:", b"node01: ", b"\x1b[31m", b"> ", b"| ", b"\t"),
     *(b"2026-11-28 10:00:00 ", b"2026-11-28 10:00:00,123 [INFO] ", b"Nov 28 10:00:00 node1 run.sh[42]: "),
 )
+ENDS = (b"\r\n", b"\r", b"\n\n", b" ", b"\x00")
 DIGITS = (*(bytes([digit]) for digit in b"0123456789-+eE.,"), "²".encode(), "٣".encode())
 NUMBER = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 
@@ -42,42 +43,28 @@ def damaged(text: bytes, random_: random.Random) -> bytes:
     """The text after one to six changes of what a post may have gone through."""
     for _ in range(random_.randint(1, PIECES)):
         lines = text.splitlines(keepends=True) or [b""]
-        at = random_.randrange(len(lines))
-        kind = random_.randrange(12)
-        if kind == 0:
-            text = text[: random_.randrange(len(text) + 1)]
-        elif kind == 1:
-            text = text[random_.randrange(len(text) + 1) :]
-        elif kind == 2:
-            prefix = random_.choice(PREFIXES)
-            text = b"".join(prefix + line for line in lines)
-        elif kind == 3:
-            prefix = random_.choice(PREFIXES)
-            text = b"".join((prefix if random_.random() < 0.5 else b"") + line for line in lines)
-        elif kind == 4:
-            random_.shuffle(lines)
-            text = b"".join(lines)
-        elif kind == 5:
-            text = text.replace(b"\n", random_.choice([b"\r\n", b"\r", b"\n\n", b" ", b"\x00"]))
-        elif kind == 6:
-            place = random_.randrange(len(text) + 1)
-            text = text[:place] + random_.randbytes(random_.randint(1, 9)) + text[place:]
-        elif kind == 7:
-            text = text.replace(b".", b",")
-        elif kind == 8:
-            del lines[at]
-            text = b"".join(lines)
-        elif kind == 9:
-            other = random_.choice(TEXTS).splitlines(keepends=True)
-            text = b"".join([*lines[:at], *other[: random_.randrange(len(other) + 1)], *lines[at:]])
-        elif kind == 10:
-            text = re.sub(rb" +", random_.choice([b" ", b"\t", b"   "]), text)
-        else:
-            digit = random_.choice(DIGITS)
-            places = [place for place, letter in enumerate(text) if chr(letter).isdigit()]
-            if places:
-                place = random_.choice(places)
-                text = text[:place] + digit * random_.choice([0, 1, 1, 25]) + text[place + 1 :]
+        at, place = random_.randrange(len(lines)), random_.randrange(len(text) + 1)
+        prefix, some = random_.choice(PREFIXES), random_.choice([0.5, 1.0])
+        other = random_.choice(TEXTS).splitlines(keepends=True)
+        digit, times = random_.choice(DIGITS), random_.choice([0, 1, 1, 25])
+        digits = [place for place, letter in enumerate(text) if chr(letter).isdigit()]
+        where = random_.choice(digits or [len(text)])
+        noise, end = random_.randbytes(random_.randint(1, 9)), random_.choice(ENDS)
+        text = random_.choice(
+            [
+                text[:place],
+                text[place:],
+                *[b"".join((prefix if random_.random() < some else b"") + line for line in lines)] * 2,
+                b"".join(random_.sample(lines, len(lines))),
+                text.replace(b"\n", end),
+                text[:place] + noise + text[place:],
+                text.replace(b".", b","),
+                b"".join([*lines[:at], *lines[at + 1 :]]),
+                b"".join([*lines[:at], *other[: random_.randrange(len(other) + 1)], *lines[at:]]),
+                re.sub(rb" +", random_.choice([b" ", b"\t", b"   "]), text),
+                text[:where] + digit * times + text[where + 1 :],
+            ]
+        )
     return text
 
 

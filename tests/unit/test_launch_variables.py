@@ -32,6 +32,7 @@ ONE_OUTSIDE = OPENMPI | {"OMPI_COMM_WORLD_SIZE": "1", "OMPI_COMM_WORLD_RANK": "0
 BATCH_SCRIPT = {"SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_JOB_ID": "7", "SLURM_NTASKS": "4"}
 ENVIRONMENTS: dict[str, tuple[dict[str, str], ...]] = {
     "a job": (TORCHRUN, OPENMPI, HYDRA, SRUN),
+    "all ranks on one host, each with a GPU of its own": (TORCHRUN | {"LOCAL_RANK": "0"},),
     "one rank outside, several inside": (SHELL | HYDRA, ONE_OUTSIDE | HYDRA),
     "steps of a batch system that hold jobs; Cray's mpiexec, too": (
         *(SRUN | HYDRA | {"PMI_SIZE": "4"}, SRUN | TORCHRUN | {"WORLD_SIZE": "8"}),

@@ -151,17 +151,3 @@ def test_an_interrupted_figure_is_measured_again(tmp_path: Path) -> None:
     lines = as_read([*_of("a", first), *_of("b", [entry("host", 16, 2e-6)], resume=True)])
     (run,) = resumed(collect(lines))
     assert run.entries["host", 16].seconds == 2e-6 and run.entries["host", 8].seconds == 1e-6
-
-
-# ---- what is shown --------------------------------------------------------------------------------------
-
-
-def test_what_went_wrong_in_any_launch_is_kept() -> None:
-    """Protects the marks: new errors, or ranks without a CPU, in one launch are not hidden by a good one."""
-    fine = {"kind": "health", "run": "r", "path": "host", "seconds": 1.0}
-    bad = {**fine, "errors": [{"host": "n1", "place": "GPU 0", "what": "CRC errors", "count": 3}]}
-    (kept,) = make_run(fine, bad, fine).health.values()
-    assert [error.count for error in kept.errors] == [3] and kept.seconds == 3.0 and not kept.good
-    waited = [{"waited": share, "rank": 0, "preempted": 1, "shared": None} for share in (0.0, 0.9, 0.0)]
-    run = make_run(*(entry("host", 8, 1e-6, launch=n, cores=one) for n, one in enumerate(waited, 1)))
-    assert run.entries["host", 8].contended

@@ -83,18 +83,10 @@ ACROSS: dict[str, Any] = {"per_host": 1, "name": "", "evidence": {**PLAIN, "verd
 MEMORY = wire("memory", "memory", rate=12e9)
 LOOPBACK = wire("loopback", "lo", rate=1e9)
 MIXED_PORTS = [wire("infiniband", "port", "n0", rate=50e9), wire("infiniband", "port", "n1", rate=25e9)]
-OTHERS = [
-    wire("pcie", rate=1e9, stated=True),
-    wire("nvlink", rate=2e9),
-    wire("nvlink", rate=3e9, stated=True),
-]
-FOUR: dict[str, Any] = {
-    **HOST,
-    "per_host": 2,
-    "count": 4,
-    "wires": MIXED_PORTS,
-    "evidence": counted("infiniband"),
-}
+OTHERS = [wire("pcie", rate=1e9, stated=True), wire("nvlink", rate=2e9)]
+OTHERS += [wire("nvlink", rate=3e9, stated=True)]
+FOUR: dict[str, Any] = {**HOST, "per_host": 2, "count": 4, "wires": MIXED_PORTS}
+FOUR |= {"evidence": counted("infiniband")}
 CASES: dict[str, dict[str, Used]] = {
     "GPUs by their links": {
         "a pair": used(),
@@ -117,12 +109,8 @@ CASES: dict[str, dict[str, Used]] = {
         **{
             name: used(name, name=MI300X, count=n, width=w)
             for name, n, w in (
-                ("pingpong", 2, 1),
-                ("groups", 8, 1),
-                ("halo", 8, 1),
-                ("stream", 4, 2),
-                ("fan", 8, 1),
-                ("ring", 8, 1),
+                *(("pingpong", 2, 1), ("groups", 8, 1), ("halo", 8, 1)),
+                *(("stream", 4, 2), ("fan", 8, 1), ("ring", 8, 1)),
             )
         },
         "groups of two": used("groups", count=8, width=2, name=MI300X),
@@ -186,13 +174,8 @@ CASES: dict[str, dict[str, Used]] = {
         **{
             f"{memory} to {into}": used(**COPY, memory=memory, into=into)
             for memory, into in (
-                ("pinned", "device"),
-                ("device", "pinned"),
-                ("device", "device"),
-                ("device", None),
-                ("pageable", "pageable"),
-                ("managed", "device"),
-                ("device", "managed"),
+                *(("pinned", "device"), ("device", "pinned"), ("device", "device"), ("device", None)),
+                *(("pageable", "pageable"), ("managed", "device"), ("device", "managed")),
                 ("managed-host", "device"),
             )
         },
