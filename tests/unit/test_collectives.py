@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.examples import examples
+from support.golden import Golden
 from support.limited import used
 
 from wirespeed.errors import WirespeedError
@@ -268,25 +269,40 @@ def test_every_rank_has_as_many_steps(pattern: CollectivePattern, ranks: int) ->
         assert not works or len(counted) == 1, name
 
 
-def test_entries_of_a_path() -> None:
-    """Protects --algorithm: the library's own only where it has one, and each of ours."""
+ENTRIES = {
+    "library,best": "host staged",
+    "all": "host nccl",
+    "library": "staged",
+    "symmetric": "host",
+    "": "host:ring host:tree host:graph",
+}
+"""--algorithm, and paths."""
+ODD = (("staged", ""), ("host:ring", "pingpong"), ("staged:ring", ""), ("nccl-stream:symmetric", ""))
+
+
+def test_entries_of_a_path(golden: Golden) -> None:
+    """Protects --algorithm: the library's own only where it has one, each of ours, and ways of a library."""
     allreduce = find_pattern("allreduce")
     assert isinstance(allreduce, CollectivePattern)
 
-    def names(algorithm: str, *paths: str) -> list[str]:
-        shape = Shape(4, {"algorithm": algorithm})
-        return [path.name for path in by_algorithms(map(find_path, paths), allreduce, shape)]
+    def entries(algorithm: str, words: str) -> str:
+        shape, lines = Shape(4, {"algorithm": algorithm} if algorithm else {}), []
+        for word in words.split():
+            try:
+                chosen = by_algorithms(select([word]), allreduce, shape)
+                lines += [f"{path.name} [{path.algorithm}] {path.options}" for path in chosen]
+            except WirespeedError as error:
+                lines.append(f"{word} is refused: {error}")
+        return "\n".join(lines)
 
-    assert names("library,best", "host", "staged") == ["host", "host:best", "staged:best"]
-    assert names("all", "host") == ["host", "host:ring", "host:doubling", "host:direct", "host:one-shot"]
-    assert names("library", "staged") == ["staged"]
-    assert "--algorithm best" in str(unsuited(find_path("staged"), allreduce))
-    (named,) = select(["host:ring"])
-    assert by_algorithms([named], allreduce, Shape(4)) == [named]
-    assert "is an algorithm of collective operations" in str(unsuited(named, find_pattern("pingpong")))
-    with pytest.raises(WirespeedError, match="there are: ring, doubling, direct, one-shot, best"):
-        select(["host:tree"])
-    assert unsuited(find_path("staged:ring"), allreduce) is None and find_path("staged:ring").staged
+    texts = {
+        f"--algorithm {algorithm or '-'} of {words}": entries(algorithm, words)
+        for algorithm, words in ENTRIES.items()
+    }
+    for name, other in ODD:
+        why = unsuited(find_path(name), find_pattern(other or "allreduce"), allocator="pool")
+        texts[f"{name} for {other or 'allreduce'} in memory of a pool"] = why or "suited"
+    golden("patterns/algorithms", texts)
 
 
 def test_the_limit_is_of_the_bus_bandwidth() -> None:
@@ -294,29 +310,3 @@ def test_the_limit_is_of_the_bus_bandwidth() -> None:
     found = ceiling(used("allreduce"))
     assert found and found.rate == 450e9
     assert found.equation.endswith("out of a GPU, if every GPU reaches every other")
-
-
-def test_ways_of_a_library() -> None:
-    """Protects `nccl:registered` and alike: entries of their own, beside ours, on paths that have them."""
-    pattern = find_pattern("allreduce")
-    assert isinstance(pattern, CollectivePattern)
-    chosen = by_algorithms(select(("host", "nccl")), pattern, Shape(4, {"algorithm": "all"}))
-    ways = ("registered", "symmetric", "graph")
-    assert [path.name for path in chosen if path.name.startswith("nccl")][:4] == [
-        "nccl",
-        *(f"nccl:{way}" for way in ways),
-    ]
-    assert not [path for path in chosen if path.name in {f"host:{way}" for way in ways}]
-    for way, option in zip(
-        ways, ("buffers=registered", "buffers=symmetric", "enqueue=graph-only"), strict=True
-    ):
-        path = find_path(f"nccl-stream:{way}")
-        # By the library, so nothing is ours.
-        assert not path.algorithm and path.options == f"iterations=stream;{option}"
-        assert unsuited(path, pattern) is None
-    handed_out = find_path("nccl:symmetric")
-    assert "--allocator" in str(unsuited(handed_out, pattern, allocator="pool"))
-    with pytest.raises(WirespeedError, match="the paths nccl, nccl-stream, nccl-nop2p have it"):
-        by_algorithms(select(("host",)), pattern, Shape(4, {"algorithm": "symmetric"}))
-    with pytest.raises(WirespeedError, match="no algorithm called 'graph'"):
-        select(("host:graph",))

@@ -233,51 +233,44 @@ def test_each_side_of_a_trial_starts_in_turn(monkeypatch: pytest.MonkeyPatch) ->
     assert finding.worth is not None and finding.worth.verdict == "better"
 
 
-class TestAwareness:
-    FACT = MpiFact("Open MPI 5.0.11", "openmpi", "5.0.11", chosen=True)
-
-    def test_it_works(self) -> None:
-        fact = trials.with_outcome(self.FACT, attempt((8, 1e-6), (65536, 1e-5)), "here")
-        assert (fact.tried, fact.tried_text) == ("works", "moved and checked device memory up to 64 KiB")
-
-    def test_a_trial_that_did_not_come_so_far_is_no_verdict(self) -> None:
-        """Protects an MPI from blame for a launcher that started nobody."""
-        fact = trials.with_outcome(self.FACT, Attempt(refusal="there is no such MPI"), "here")
-        assert (fact.tried, fact.tried_text) == ("", "there is no such MPI")
-        assert not [one for one in find_all(MachineFacts(kind="cuda", mpis=(fact,))) if "mpi" in one.key]
+FACT = MpiFact("Open MPI 5.0.11", "openmpi", "5.0.11", chosen=True)
 
 
-class TestSameMachine:
-    def test_host_cpu_and_gpus(self) -> None:
-        (run,) = runs()
-        cpu = Cpu(model="Intel(R) Xeon(R) Processor")
-        gpus = [{"kind": "cuda", "name": "NVIDIA H200"}]
-        assert measured.same_machine(run, "vm", cpu, gpus)
-        assert not measured.same_machine(run, "n2", cpu, gpus)
-        assert not measured.same_machine(run, "vm", Cpu(model="another"), gpus)
-        assert not measured.same_machine(run, "vm", cpu, [{"kind": "cuda", "name": "NVIDIA A100"}])
-        assert not measured.same_machine(run, "vm", cpu, [])
+def test_what_a_trial_says_of_an_mpi() -> None:
+    """Protects an MPI from blame for a launcher that started nobody, and from praise for wrong bytes."""
+    fact = trials.with_outcome(FACT, attempt((8, 1e-6), (65536, 1e-5)), "here")
+    assert (fact.tried, fact.tried_text) == ("works", "moved and checked device memory up to 64 KiB")
+    fact = trials.with_outcome(FACT, Attempt(refusal="there is no such MPI"), "here")
+    assert (fact.tried, fact.tried_text) == ("", "there is no such MPI")
+    assert not [one for one in find_all(MachineFacts(kind="cuda", mpis=(fact,))) if "mpi" in one.key]
+    place = step("aware", mpi={"vendor": "openmpi", "version": "5.0.11"})
+    run = made(place, entry("aware", 8, 1e-6), {**WRONG, "path": "aware"})
+    assert examine._learned_before(FACT, MachineFacts(kind="cuda", runs=(run,))).tried == "mismatch"
 
 
-class TestWrongBytes:
-    WRONG = failure("ipc-write", 64, "mismatch", "wrong data: byte 3 of 64 from rank 0 on rank 1")
+def test_the_same_machine_has_its_host_cpu_and_gpus() -> None:
+    (run,) = runs()
+    cpu, other = Cpu(model="Intel(R) Xeon(R) Processor"), Cpu(model="another")
+    gpus, a100 = ([{"kind": "cuda", "name": f"NVIDIA {name}"}] for name in ("H200", "A100"))
+    assert measured.same_machine(run, "vm", cpu, gpus)
+    assert not any(
+        measured.same_machine(run, *one)
+        for one in (("n2", cpu, gpus), ("vm", other, gpus), ("vm", cpu, a100), ("vm", cpu, []))
+    )
 
-    def test_an_mpi_whose_bytes_were_wrong_does_not_work(self) -> None:
-        """Protects from 'moved and checked device memory' where one of the sizes was wrong."""
-        place = step("aware", mpi={"vendor": "openmpi", "version": "5.0.11"})
-        run = made(place, entry("aware", 8, 1e-6), {**self.WRONG, "path": "aware"})
-        fact = MpiFact("Open MPI 5.0.11", "openmpi", "5.0.11")
-        assert examine._learned_before(fact, MachineFacts(kind="cuda", runs=(run,))).tried == "mismatch"
 
-    def test_none_over_peer_access_is_fast(self) -> None:
-        """Protects from a fast rate with lost bytes: another path over the same way is no advice."""
-        rates = {"gpu": 1e-6, "nccl": 2e-6, "staged": 9e-6, "staged-pinned": 30e-6}
-        figures = [entry(path, 1 << 20, seconds) for path, seconds in rates.items()]
-        for wrong, best in (("ipc-write", "staged"), ("staged-pipelined", "gpu")):
-            run = made(*figures, {**self.WRONG, "path": wrong})
-            assert [stretch.paths for stretch in measured.stretches(run)] == [(best,)]
-            said = "nor gpu, nccl: those go over peer access, too" in trust(run).words
-            assert said == (wrong == "ipc-write")
+WRONG = failure("ipc-write", 64, "mismatch", "wrong data: byte 3 of 64 from rank 0 on rank 1")
+
+
+def test_none_over_peer_access_is_fast() -> None:
+    """Protects from a fast rate with lost bytes: another path over the same way is no advice."""
+    rates = {"gpu": 1e-6, "nccl": 2e-6, "staged": 9e-6, "staged-pinned": 30e-6}
+    figures = [entry(path, 1 << 20, seconds) for path, seconds in rates.items()]
+    for wrong, best in (("ipc-write", "staged"), ("staged-pipelined", "gpu")):
+        run = made(*figures, {**WRONG, "path": wrong})
+        assert [stretch.paths for stretch in measured.stretches(run)] == [(best,)]
+        said = "nor gpu, nccl: those go over peer access, too" in trust(run).words
+        assert said == (wrong == "ipc-write")
 
 
 # ---- what was tried once is known: the doctor's own record in the file --------------------------------
