@@ -309,13 +309,13 @@ def test_same_without_sorting_all(old: int, new: int, monkeypatch: pytest.Monkey
 
 
 def test_by_how_much_the_lower_end_is_lower() -> None:
-    """z(0.025 / 256) / z(0.025) = 3.7247 / 1.9600, t of four: 22.3808 / 3.18245; the precision is half the new width."""
+    """z(0.025 / 256) / z(0.025) = 3.7247 / 1.9600; of four batches t, 22.3808 / 3.18245."""
     summary: Any = {"seconds": {"median": 1.0, "low": 0.99, "high": 1.01}, "batches": 14, "precision": 0.01}
     bare: Any = {"seconds": {"median": 1.0, "low": None, "high": None}, "batches": 2, "precision": None}
     assert of_the_slowest(summary, 1) == summary and of_the_slowest(bare, 256) == bare
     found: Any = of_the_slowest(summary, 256)
     assert found["seconds"]["low"] == pytest.approx(0.99 ** (3.7247 / 1.95996), rel=1e-5)
-    few: Any = of_the_slowest({**summary, "batches": 4}, 256)
+    few: Any = of_the_slowest(summary | {"batches": 4}, 256)
     assert few["seconds"]["low"] == pytest.approx(0.99 ** (22.3808 / 3.18245), rel=1e-5)
     assert found["seconds"]["high"] == 1.01
     assert found["precision"] == pytest.approx((1.01 - found["seconds"]["low"]) / 2)
