@@ -51,18 +51,9 @@ HUNDRED: tuple[tuple[str, int, dict[str, Any], list[int]], ...] = (
 )
 """Pattern, ranks, options, and the ranks whose steps are shown: of messages of 100 B."""
 REFUSED: tuple[tuple[str, int, dict[str, Any]], ...] = (
-    ("groups", 6, {"group": 3}),
-    ("groups", 6, {"group": 4}),
-    ("groups", 8, {"group": 5}),
-    ("groups", 2, {"group": 3}),
-    ("groups", 6, {"group": 6}),
-    ("ring", 2, {}),
-    ("ring", 1, {}),
-    ("ring", 2, {"steps": 3}),
-    ("halo", 6, {"columns": 3}),
-    ("halo", 2, {}),
-    ("halo", 6, {"columns": 4}),
-    ("halo", 1, {}),
+    *(("groups", ranks, {"group": group}) for ranks, group in ((6, 3), (6, 4), (8, 5), (2, 3), (6, 6))),
+    *(("ring", ranks, {"steps": steps} if steps else {}) for ranks, steps in ((2, 0), (1, 0), (2, 3))),
+    *(("halo", ranks, {"columns": n} if n else {}) for ranks, n in ((6, 3), (2, 0), (6, 4), (1, 0))),
     ("copy", 1, {}),
     *((name, ranks, {}) for name in ("exchange", "pingpong", "rma", "stream") for ranks in (2, 3)),
     *(("blocks", ranks, {}) for ranks in (1, 2, 8)),

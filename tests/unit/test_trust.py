@@ -20,15 +20,8 @@ WAITED: dict[str, Any] = {"cores": {"waited": 0.4, "rank": 0, "preempted": 9, "s
 
 
 NINE = (
-    "host",
-    "staged",
-    "staged-pipelined",
-    "aware",
-    "aware-nogdr",
-    "nccl",
-    "nccl-stream",
-    "ipc-write",
-    "gpu",
+    *("host", "staged", "staged-pipelined", "aware", "aware-nogdr"),
+    *("nccl", "nccl-stream", "ipc-write", "gpu"),
 )
 DEFAULT = [
     slow_case(name) if name[-1:].isdigit() and not name.endswith("1") else name
@@ -76,13 +69,8 @@ def test_a_screen_has_room_for_doubts(width: int) -> None:
     # What is never cut takes 20 lines of the narrow one.
     assert len(lines) <= (50 if width == 80 else 45)
     assert ("rank 1 waits in a kernel " * 9).strip() in " ".join(" ".join(lines).split())
-    for beginning in (
-        "trust: no",
-        "& ranks waited",
-        "aware at 1 MiB: crashed",
-        "shmem: not",
-        "gpu at 16 B: hung",
-    ):
+    failed = ("aware at 1 MiB: crashed", "shmem: not", "gpu at 16 B: hung")
+    for beginning in ("trust: no", "& ranks waited", *failed):
         assert sum(line.startswith(beginning) for line in lines) == 1
 
 
