@@ -114,14 +114,6 @@ class TestColumns:
         assert [line.plain for line in found.lines()] == ["a b", "───", "1 -"]
 
 
-class TestChoices:
-    @pytest.mark.parametrize("details", [{"x": {"y": 1}}, {"": ""}, {"a_bytes": 1.5, "b": "\x1b[31m"}])
-    def test_strange_details_do_no_harm(self, details: Any) -> None:
-        """Protects readers of files that another version wrote."""
-        text = shown(make_run(step("gpu", details=details), entry("gpu", 8, 1e-6, details=details)))
-        assert "\x1b" not in text
-
-
 class TestFailures:
     def test_who_asked_by_name_is_told_loudly(self) -> None:
         """Protects `--paths nccl`: what was asked for and is not there must be seen."""

@@ -14,7 +14,7 @@ from support.golden import Golden
 
 from wirespeed.frontend.order import completed
 from wirespeed.job.plan import Plan
-from wirespeed.patterns import Shape, Team, Transfer, find_pattern
+from wirespeed.patterns import Shape, Transfer, find_pattern
 from wirespeed.patterns.pairs import meets, shuffled
 from wirespeed.patterns.ring import Ring
 from wirespeed.patterns.rma import Rma
@@ -90,6 +90,16 @@ def told(name: str, shape: Shape, size: int, ranks: list[int]) -> Iterator[str]:
                 yield f"    {'; '.join([*moved(step.sends, 'to'), *moved(step.receives, 'from'), *work])}"
 
 
+def one_sided() -> Iterator[str]:
+    """Their sizes, and how they are checked; a load's links are cache lines."""
+    for operation in ("put", "get", "fetch-add", "load"):
+        job = find_pattern("rma").at(Shape(2, {"operation": operation}))
+        checks = f"sums {job.checking.sums is not None}, links {job.checking.links is not None}"
+        sizes = f"fixed {job.size_rule.fixed}, else {job.size_rule.chosen()}"
+        yield f"{operation}: {checks}, sizes {sizes}, {[job.extent(1, size) for size in (1, 1000)]} B"
+    yield f"links of 1, 383, 384 B, 1 MiB: {[Rma.links(size) for size in (1, 383, 384, 1 << 20)]}"
+
+
 def windows() -> Iterator[str]:
     """As large as memory lets them be; a message of no bytes takes none."""
     sizes = ((1000, 300), (1000, 500), (1000, 1000), (1000, 4096), (1000, 1), (1000, 0), (None, 300))
@@ -136,6 +146,7 @@ def test_plans(golden: Golden) -> None:
         wanted = find_pattern(name).at(Shape(0, options)).rank_rule.wanted
         texts[name] = f"{texts.get(name, '')}{ranks} ranks, {options}: {why}; wants {wanted}\n"
     texts |= {"windows": "\n".join(windows()), "rings": "\n".join(rings()), "grids": "\n".join(grids())}
+    texts["one-sided"] = "\n".join(one_sided())
     golden("patterns/plans", texts)
 
 
@@ -221,34 +232,12 @@ def test_a_seed_chooses_the_same_rounds_in_every_release() -> None:
     assert [shuffled(place, 10**9, 1) for place in range(3)] == [979576099, 774035720, 897802583]
 
 
-def test_one_sided_operations() -> None:
-    """Protects who is active in each, and the words of a fetch-and-add: what was, and one more."""
-    rma = find_pattern("rma")
-    active = {}
-    for operation in ("put", "get", "fetch-add"):
-        shape = Shape(2, {"operation": operation})
-        here = rma.at(shape)
-        (origin,), (target,) = here.steps(0, 8), here.steps(1, 8)
-        assert origin.sends == target.receives[:0] or origin.sends[0].bytes == target.receives[0].bytes == 8
-        active[operation] = bool(origin.sends)
-        assert isinstance(job := here, Rma)
-        assert here.team(0) == Team("", range(1)) and here.team(1) is None
-        assert here.figure(8).definition.split(":")[0] in (operation, "fetch-and-add")
-        assert here.size_rule.fixed == ((8,) if operation == "fetch-add" else None)
-        assert (job.checking.sums is None) == (operation != "fetch-add")
-        assert job.checking.links is None and job.size_rule.chosen()[-1] in (8, 1 << 20)
-    assert active == {"put": True, "get": False, "fetch-add": True}
+def test_a_fetch_and_add_adds_one() -> None:
+    """Protects its check: to add 1 to the bits adds 1 to the number, after thousands of iterations, too."""
     fetched, word = (Rma.sums(rank, 8) for rank in (0, 1))
     assert fetched.after == word.before and word.after == word.before + 1
     many = [Rma.sums(rank, 8, iterations=7) for rank in (0, 1)]
     assert [one.after - word.before for one in many] == [6, 7]
-    load = rma.at(Shape(2, {"operation": "load"}))
-    assert load.checking.links == Rma.links
-    assert [Rma.links(size) for size in (1, 383, 384, 1 << 20)] == [2, 2, 3, 8192]
-    assert [load.extent(1, size) for size in (1, 1000)] == [256, 1000]
-    assert load.checking.sums is None and load.size_rule.fixed is None
-    assert load.size_rule.chosen() == tuple(4**step << 16 for step in range(8))
-    # To add 1 to the bits is to add 1 to the number, also after thousands of checked iterations.
     for start in (word.before, word.before + 100_000):
         (bits,) = struct.unpack("<q", struct.pack("<d", start))
         assert struct.unpack("<d", struct.pack("<q", bits + 1)) == (start + 1,)

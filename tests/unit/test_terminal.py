@@ -77,11 +77,6 @@ class TestTable:
                 times = len(re.findall(r"~\d[\d.]* [um]?s", row))
                 assert times == heads[rows.index(row) // len(SIZES)].count("one way")
 
-    def test_a_time_of_nothing_is_no_figure(self) -> None:
-        """Protects rates from a division by a clock's zero."""
-        run = make_run(entry("host", 8, 0.0), {"kind": "new", "run": "r"})
-        assert not run.entries and "host" not in run.paths
-
     @pytest.mark.parametrize("kind", ["soak", "failure", "whole path", "no bytes"])
     @pytest.mark.parametrize("style", FORMATS)
     @pytest.mark.parametrize("explain", [False, True])
