@@ -23,6 +23,8 @@ FAR = 0.6
 """Share of the lowest figure of others below which another way, or another setting, is to blame."""
 FAR_BELOW_WIRE, LONG = 1 / 3, 1_000_000
 """The same of a wire's rate, which one stream of sockets may half fill; and bytes of a long message."""
+STREAMS, LONG_S = ("bandwidth", "both-ways"), 40e-6
+"""Operations with several messages under way; seconds at the wire's rate of a long message of the others."""
 MESSAGES = ("pingpong", "bandwidth", "both-ways", "sendrecv", "exchange")
 RDMA = ("rc", "dc", "ud", "ib")
 """Beginnings of UCX's names for transports of InfiniBand and RoCE."""
@@ -139,7 +141,9 @@ def _far_below(curves: list[Explained], found: list[Finding], by_rdma: str) -> I
 def _far_below_wire(one: Explained) -> str:
     """'1.35 GB/s at 64 MiB are 3 % of what the wire carries both ways'; ''."""
     curve, wire = one.curve, one.wire
-    long = [at for at, point in enumerate(curve.points) if point.bytes >= LONG and not is_wrong(point)]
+    # One message after the other has to outlast what each of them costs.
+    fewest = LONG if curve.operation in STREAMS else max(LONG, LONG_S * (one.limit or 0.0))
+    long = [at for at, point in enumerate(curve.points) if point.bytes >= fewest and not is_wrong(point)]
     if curve.operation not in MESSAGES or not one.limit or not wire or not long:
         return ""
     size, rate = curve.points[long[-1]].bytes, rate_of(curve, long[-1])

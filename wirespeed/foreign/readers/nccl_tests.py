@@ -172,6 +172,10 @@ class NcclTests(Reader):
         algorithm, bus = values.get("algbw"), values.get("busbw")
         if len(cells) < len(names) or time is None or algorithm is None or bus is None:
             return None
+        # Both rates have two decimals, an error is '0e+00' or 'N/A', unless the line was cut off.
+        error = cells.get("error", "e").upper()
+        if cells["busbw"][-3:-2] not in (".", ",") or not {*"EN/A"} & {*error}:
+            return None
         if min(time, algorithm, bus) < 0 or not (values.get("cputime") or _agree(size, time, algorithm)):
             return None
         self.rows.append((algorithm, bus))
@@ -195,8 +199,10 @@ class NcclTests(Reader):
             ranks = 1
         elif several:
             placement = ", ".join(filter(None, (placement, f"{self.jobs} {SEPARATE}")))
+        if moved and ranks == 1:
+            ranks = None  # a list that was cut off
         if ranks is None and (ranks := _by_ratio(operation, self.rows)):
-            placement = "ranks by busbw / algbw"
+            placement = ", ".join(filter(None, (placement, "ranks by busbw / algbw")))
         return replace(
             curve,
             operation=operation,
