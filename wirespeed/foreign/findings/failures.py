@@ -35,7 +35,7 @@ def find(log: Log) -> Iterator[Finding]:
             continue
         explained.update(row["explains"])
         seen = _seen(log, lines[kind])
-        if kind == "cuda-ipc" and bound:
+        if kind in ("cuda-ipc", "ipc-export") and bound:
             settings = ", ".join(f"{name}={value}" for name, value in bound.items())
             gpus = log.settings.get("--gpus", "N")
             yield told(kind, 2, seen, "bound", settings=settings, gpus=gpus)
