@@ -47,12 +47,21 @@ def names(found: dict[str, Any]) -> list[str]:
 
 
 def test_a_fleet_of_gpus_alone(tmp_path: Path, capsys: Captured) -> None:
-    """Copies judge GPUs, no nodes: that one of ten is slow is no third of the fleet.
+    """Copies judge GPUs, no nodes: that one of ten is slow is no third of the fleet."""
+    write_copies(tmp_path / "slow", lambda number: 1.6 if number == 4 else 1.0)
+    code, said = shown(capsys, tmp_path / "slow")
+    assert code == ExitCode.WORSE, said
+    assert "1 GPU is slow, in a fleet of 10 nodes" in said and "--exclude=n04" in said
+    write_copies(tmp_path / "old", lambda number: 1.1 if number > 5 else 1.0, "driver 550.90")
+    said = shown(capsys, tmp_path / "old")[1]
+    assert "driver 550.90 on 5 nodes" in said, said
 
-    Real copies of ten launches on one H200, as those of ten nodes.
-    """
+
+def write_copies(folder: Path, slower: Callable[[int], float], driver: str = "driver 580.159.04") -> None:
+    """Real copies of ten launches on one H200 as those of ten nodes, three times; `driver`: of slower ones."""
+    folder.mkdir()
     for number in range(1, 11):
-        host, slower = f"n{number:02d}", 1.6 if number == 4 else 1.0
+        host = f"n{number:02d}"
         launch = read(f"{RESULTS}/one-gpu/h200-copy-launch-{number:02d}.jsonl.gz").records
         for time in range(3):
             lines = []
@@ -66,12 +75,13 @@ def test_a_fleet_of_gpus_alone(tmp_path: Path, capsys: Captured) -> None:
                 if one["kind"] == "step":
                     one["ranks"] = [{**rank, "host": host} for rank in one["ranks"]]
                 if one["kind"] == "entry":
-                    one["seconds"] |= {key: slower * one["seconds"][key] for key in ("median", "low", "high")}
+                    one["seconds"] |= {
+                        key: slower(number) * one["seconds"][key] for key in ("median", "low", "high")
+                    }
                 lines.append(json.dumps(one))
-            (tmp_path / f"{host}-{time}.jsonl").write_text("\n".join(lines) + "\n")
-    code, said = shown(capsys, tmp_path)
-    assert code == ExitCode.WORSE, said
-    assert "1 GPU is slow, in a fleet of 10 nodes" in said and "--exclude=n04" in said
+            text = "\n".join([*lines, ""])
+            text = text.replace("driver 580.159.04", driver) if slower(number) > 1 else text
+            (folder / f"{host}-{time}.jsonl").write_text(text)
 
 
 def _later(moment: str, by: timedelta) -> str:

@@ -121,7 +121,7 @@ class Shown:
         if of_fleet := self.verdict.of_fleet:
             apart = f"{len(of_fleet)} of {counted(self.nodes, 'node')} lie apart ({_names(of_fleet)})"
             why = "more than a third are the fleet, not nodes: placements that change, or groups that differ"
-            lines.append(f"{apart}: {why}")
+            lines.append(f"{apart}: {why}; 'wirespeed compare' of a slow one's file and another's tells what")
         if nodes := sorted({node for suspect in suspects for node in suspect.nodes}, key=natural):
             lines.append(f"measure again: wirespeed fleet run --hosts {compress(nodes)} and some others")
         untold = ((why, name) for name, why in self.verdict.untold.items() if name not in self._silent)
