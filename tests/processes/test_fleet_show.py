@@ -58,7 +58,7 @@ def test_a_fleet_of_gpus_alone(tmp_path: Path, capsys: Captured) -> None:
 
 
 def write_copies(folder: Path, slower: Callable[[int], float], driver: str = "driver 580.159.04") -> None:
-    """Real copies of ten launches on one H200 as those of ten nodes, three times; `driver`: of slower ones."""
+    """Real copies of ten launches on one H200, thrice, as of ten nodes; `driver`: slower ones have it."""
     folder.mkdir()
     for number in range(1, 11):
         host = f"n{number:02d}"
