@@ -11,4 +11,4 @@ sys.path[0] = str(Path(__file__).resolve().parents[2])
 
 from wirespeed.rank.main import main  # noqa: E402
 
-main(sys.argv[1])
+main(sys.argv[1] if sys.argv[1:] else "")

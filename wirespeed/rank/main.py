@@ -6,6 +6,7 @@ import os
 import sys
 import time
 import traceback
+import zlib
 from collections.abc import Sequence
 from functools import partial
 from typing import NoReturn
@@ -33,13 +34,23 @@ from wirespeed.rank.join.startup import (
 )
 from wirespeed.rank.observe.watchdog import Watchdog
 
+BY_HAND = (
+    "python -m wirespeed.rank takes one of the orders that 'wirespeed PATTERN --dry-run --json' prints, in a "
+    "file NAME.json"
+)
+
 
 def main(word: str) -> NoReturn:
     """Measures the step in the word, or in a JSON file of that name; ends the process, without exit handlers,
     which could undo the exit code.
     """
     started = time.monotonic()
-    spec = StepSpec.of(decode(word))
+    try:
+        spec = StepSpec.of(decode(word))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, zlib.error) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no order of one path"
+        print(f"wirespeed: {word[:80]}: {why}; {BY_HAND}", file=sys.stderr)
+        sys.exit(ExitCode.USAGE)
     profiled = "WIRESPEED_PROFILED" in os.environ
     if not profiled:
         set_environment(spec.variables)
