@@ -17,7 +17,7 @@ from wirespeed.report.check.requirements import BASELINE, MEDIAN, SOAK, Bound, R
 from wirespeed.report.facts import failures, figures, shares, soaks
 from wirespeed.report.facts.figure_columns import share_of_baseline
 from wirespeed.report.facts.labels import conditions, host, pattern
-from wirespeed.report.grouping import grouped
+from wirespeed.report.grouping import grouped, size_range
 from wirespeed.results.model import Failure
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Run
 from wirespeed.statistics.samples import median
@@ -31,6 +31,8 @@ GROSS = 3.0
 """A launch that is so many times as far from the usual breaks alone a bound that two must break; of a figure
 also one that takes twice the time at least."""
 BAD = (FAILED, IMPOSSIBLE, MISSING)
+MOST_NAMED = 4
+"""Sizes that were measured instead of one that was not."""
 
 
 @dataclass(frozen=True)
@@ -147,14 +149,15 @@ def _median(shares: Sequence[_Shares | None]) -> _Shares | None:
 
 def _judge_median(asked: Requirement, where: str, shares: _Shares | None) -> BoundOutcome:
     bound, suffix = asked.bound, _bracketed(where)
+    of = f" of {asked.group} messages" if asked.group else ""
     if shares is None:
-        why = f"too few figures could be judged, {bound.text} wanted{suffix}"
-        return BoundOutcome(asked, CANNOT_TELL, why, where=where)
+        few = "more than half of its figures are missing or uncertain, or their ranks waited for CPUs"
+        text = f"the median{of}, {bound.text} wanted{suffix}: {few}; measure again"
+        return BoundOutcome(asked, CANNOT_TELL, text, where=where)
     time, low = shares
     what = FAILED if low > bound.value else CANNOT_TELL if time > bound.value else KEPT
     within = ", but its interval contains the bound" if what == CANNOT_TELL else ""
     hidden = what == KEPT and low > WIDE
-    of = f" of {asked.group} messages" if asked.group else ""
     text = f"the median{of} is {100 * time:.4g} % of the usual, {bound.text} wanted{within}{suffix}"
     start = time if asked.spread is None else 1.0
     smallest = _found_at(asked, bound.value / start, time / low, time / low) if what == KEPT else None
@@ -265,6 +268,8 @@ def _why(asked: Requirement, runs: Sequence[Run]) -> str:
     if runs[-1].interrupted:
         return ": the run did not end"
     sizes = sorted({size for run in runs for path, size in run.entries if path == asked.path})
+    if len(sizes) > MOST_NAMED:
+        return f": {asked.path} was measured at {len(sizes)} other sizes, {size_range(sizes)}"
     if sizes:
         return f": {asked.path} was measured at {', '.join(map(format_size, sizes))}"
     return f": {asked.path} was not measured"
