@@ -109,7 +109,7 @@ def test_without_mpi(stand_in: Subject, tmp_path: Path, monkeypatch: pytest.Monk
     out = tmp_path / "r.jsonl"
     words = ("pingpong", "--paths", "gasnet", "--sizes", "8,64K", *QUICK)
     monkeypatch.chdir("/")
-    first, second = ended(started(2, *words, out=out, **stand_in.environment), out)
+    first, second = ended(started(2, *words, out=out, before=(), **stand_in.environment), out)
     assert first.code == second.code == 0, first.err
     assert [entry["bytes"] for entry in first.entries] == [8, 1 << 16]
 

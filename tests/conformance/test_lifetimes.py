@@ -33,9 +33,9 @@ def test_no_communicator_is_left_where_a_peer_has_none(builds: Path) -> None:
 
 
 OWN, OTHER = "own", "another's"
-OTHERS = {"first": [1, 1, OWN], "second": [2, 1, OWN], "end": [2, 0]}
+OTHERS: dict[str, list[Any]] = {"first": [1, 1, OWN], "second": [2, 1, OWN], "end": [2, 0]}
 """Where one does not fit on some rank: with settings that a user has changed, too."""
-KEPT = {
+KEPT: dict[str, dict[str, list[Any]]] = {
     "communicator_kept": {
         "first": [1, 1, OWN],
         "second": [1, 1, OTHER, "P2P/CUMEM/read"],

@@ -52,7 +52,7 @@ def started(
 
 
 def ran(ranks: int, *words: str, out: Path, **variables: str) -> list[Done]:
-    return ended(started(ranks, *words, out=out, **variables), out)
+    return ended(started(ranks, *words, out=out, before=(), **variables), out)
 
 
 def ended(processes: list[subprocess.Popen[str]], out: Path) -> list[Done]:
