@@ -18,6 +18,7 @@ from support.selection import slow_case
 from support.shim import fake_gasnet, fake_nvshmem
 from support.stand_ins import fake_driver, fake_nccl
 from support.strikes import PATIENCE, SLOW, is_struck, struck
+from support.tools import need_compiler
 
 from wirespeed.host.libraries import lacking
 
@@ -54,8 +55,7 @@ class Subject:
             before=before,
             environment={**(self.mpi.variables if before else {}), **self.environment},
         )
-        if done.failures and "rtc not found" in done.failures[0]["text"]:
-            pytest.skip(done.failures[0]["text"])
+        need_compiler(done.failures)
         return done
 
 

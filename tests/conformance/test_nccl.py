@@ -17,6 +17,7 @@ from support.command import Done, Measure, captured, wirespeed
 from support.mpis import installed
 from support.selection import slow_case
 from support.stand_ins import fake_driver, fake_nccl
+from support.tools import need_compiler
 
 from wirespeed.errors import ExitCode
 from wirespeed.host.libraries import _LOADED
@@ -52,8 +53,7 @@ def pingpong(libraries: Environment, tmp_path: Path) -> Pingpong:
             mpi=installed("openmpi"),
             environment=libraries | environment,
         )
-        if done.failures and "rtc not found" in done.failures[0]["text"]:
-            pytest.skip(done.failures[0]["text"])
+        need_compiler(done.failures)
         return done
 
     return run
@@ -217,41 +217,39 @@ def test_no_library(pingpong: Pingpong) -> None:
         assert done.code == 3
 
 
-def test_a_library_that_is_no_nccl(pingpong: Pingpong) -> None:
-    """Protects from a wrong file under the right name: what it lacks is said."""
-    done = pingpong("nccl", "8", WIRESPEED_LIBRARY_NCCL="libm.so.6")
-    assert "NCCL takes no emulated GPU" in done.failures[0]["text"]
-    done = pingpong("nccl", "8", device="cuda", WIRESPEED_LIBRARY_NCCL="libm.so.6")
-    assert "ncclGetVersion): no such symbol" in done.failures[0]["text"]
+SHARED = ("--between", "1,1")
+NO_NCCL = {"WIRESPEED_LIBRARY_NCCL": "libm.so.6"}
+ALLOWED = {"NCCL_MULTI_RANK_GPU_ENABLE": "1"}
 
 
-def test_two_ranks_on_one_gpu(pingpong: Pingpong) -> None:
-    """Protects users of one GPU from NCCL's own words: the ranks and the GPU are named beforehand."""
-    done = pingpong("nccl", "8", "--between", "1,1")
+@pytest.mark.parametrize(
+    ("device", "words", "environment", "said"),
+    [
+        # A wrong file under the right name.
+        ("emulated", (), NO_NCCL, "NCCL takes no emulated GPU"),
+        ("cuda", (), NO_NCCL, "ncclGetVersion): no such symbol"),
+        # Two ranks on one GPU; an older NCCL would not heed the variable.
+        ("emulated", SHARED, {}, "rank 0 and rank 1 share one GPU, emulated GPU (host memory) (EMULATED-1)"),
+        ("emulated", SHARED, ALLOWED, "NCCL 2.28.3 wants one for each: 2.31 and later take several with NC"),
+        ("emulated", SHARED, {"FAKE_NCCL_VERSION": "23102"}, "only with NCCL_MULTI_RANK_GPU_ENABLE=1: expo"),
+        # Ranks of several hosts with two versions would hang or crash.
+        ("emulated", (), {"FAKE_NCCL_VERSION_OF_RANK_1": "21805"}, "has NCCL 2.28.3 and rank 1 has 2.18.5"),
+    ],
+)
+def test_what_cannot_be_is_one_line(
+    pingpong: Pingpong, device: str, words: tuple[str, ...], environment: Environment, said: str
+) -> None:
+    """Protects users from NCCL's own words, and ranks that share a GPU: what is wrong is named beforehand."""
+    done = pingpong("nccl", "8", *words, device=device, **environment)
     (failure,) = done.failures
-    assert failure["what"] == "unavailable" and done.code == 3
-    assert "rank 0 and rank 1 share one GPU, emulated GPU (host memory) (EMULATED-1)" in failure["text"]
-    assert "NCCL 2.28.3 wants one for each: 2.31 and later take several with NCCL_MULTI" in failure["text"]
+    assert said in failure["text"]
+    assert not words or (failure["what"], done.code) == ("unavailable", 3)
 
 
 def test_several_ranks_on_one_gpu_from_2_31_on(pingpong: Pingpong) -> None:
     """Protects users of slices and of one GPU: newer versions take them, if they are told to."""
-    newer = {"FAKE_NCCL_VERSION": "23102"}
-    done = pingpong("nccl", "8", "--between", "1,1", **newer)
-    assert "NCCL takes several only with NCCL_MULTI_RANK_GPU_ENABLE=1: export it" in done.failures[0]["text"]
-    allowed = {**newer, "NCCL_MULTI_RANK_GPU_ENABLE": "1"}
-    done = pingpong("nccl", "8", "--between", "1,1", **allowed)
+    done = pingpong("nccl", "8", *SHARED, FAKE_NCCL_VERSION="23102", **ALLOWED)
     assert done.code == 0 and [entry["bytes"] for entry in done.entries] == [8], done.err
-    # An older one would not heed the variable.
-    done = pingpong("nccl", "8", "--between", "1,1", NCCL_MULTI_RANK_GPU_ENABLE="1")
-    assert done.failures[0]["what"] == "unavailable"
-
-
-def test_versions_that_differ(pingpong: Pingpong) -> None:
-    """Protects ranks of several hosts from two versions of NCCL, which would hang or crash."""
-    done = pingpong("nccl", "8", FAKE_NCCL_VERSION_OF_RANK_1="21805")
-    (failure,) = done.failures
-    assert "rank 0 has NCCL 2.28.3 and rank 1 has 2.18.5" in failure["text"]
 
 
 @pytest.mark.parametrize(
@@ -290,8 +288,7 @@ def test_the_bench_runs(libraries: Environment) -> None:
     command = [sys.executable, str(bench), "--pairs", "1", "--sizes", "8,4K", "--wait", "poll", "--"]
     command += ["--mpi", str(installed("mpich").mpiexec), *FAST]
     done = captured(command, env={**os.environ, **libraries})
-    if "rtc not found" in done.stdout + done.stderr:
-        pytest.skip("no run-time compiler (pip install nvidia-cuda-nvrtc)")
+    need_compiler(done.stdout + done.stderr)
     assert done.returncode == 0, done.stderr
     lines = [line.split() for line in done.stdout.splitlines() if "ratio" in line]
     assert [line[:2] for line in lines] == [["8", "B"], ["4", "KiB"]] * 2
@@ -316,8 +313,7 @@ def test_many_ranks_at_once(options: str, device: str, ranks: int, libraries: En
         words, variables = ("ccl", "device", device, options), libraries | gpus
         found = installed("openmpi").told(ranks, "peer_patterns.py", *words, **variables)[options]
     except AssertionError as error:
-        if "rtc not found" in str(error):
-            pytest.skip("no run-time compiler (pip install nvidia-cuda-nvrtc)")
+        need_compiler(error)
         raise
     assert found["all_to_all"]["empty_messages"] == "sent as 1 byte"
     if "enqueue=" in options:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from conformance.test_collectives import exact, told_by
@@ -11,17 +10,11 @@ from support.command import Done, Measure, wirespeed
 from support.mpis import InstalledMpi
 from support.selection import slow_case
 from support.stand_ins import fake_driver, fake_nccl, old_nccl
+from support.tools import need_compiler
 
 pytestmark = pytest.mark.slow
 
 FAST = ("--max-time", "0.02", "--sizes", "1000,64K")
-
-
-def lacks_compiler(told: list[dict[str, Any]]) -> None:
-    """Skips where nothing can compile the fake driver's kernels."""
-    for one in told:
-        if "rtc not found" in str(one.get("text")):
-            pytest.skip("no run-time compiler (pip install nvidia-cuda-nvrtc)")
 
 
 @pytest.fixture
@@ -34,7 +27,7 @@ def reduced(tmp: Path, environment: dict[str, str], algorithms: str, device: str
     """An all-reduce of two ranks by the path nccl."""
     words = ("--ranks", "2", "--device", device, "--paths", "nccl", "--algorithm", algorithms, "--explain")
     done = wirespeed("allreduce", *words, *FAST, out=tmp / "r.jsonl", environment=environment)
-    lacks_compiler(done.failures)
+    need_compiler(done.failures)
     return done
 
 
@@ -58,7 +51,7 @@ def test_every_operation(mpi: InstalledMpi, variant: str, libraries: dict[str, s
     paths = f"nccl:{variant},nccl-stream:{variant}"
     known = {} if variant == "graph" else {"FAKE_NCCL_WANTS": variant}
     told = told_by(mpi, 2, "cuda", paths, tmp_path, sizes="1000,70000", libraries=libraries | known)
-    lacks_compiler(told)
+    need_compiler(told)
     exact(told, paths, 2)
     entries = [one for one in told if one["kind"] == "entry"]
     ways = {one["details"].get("enqueue") for one in entries}
@@ -73,7 +66,7 @@ def test_a_wrong_element_is_found(variant: str, libraries: dict[str, str], measu
     """Protects the check in memory that NCCL hands out, and of what a graph does."""
     words = ("--ranks", "2", "--device", "cuda", "--paths", f"nccl:{variant}", "--sizes", "4K")
     done = measure("allreduce", *words, "--loops 2 --test fault=drop-element", environment=libraries)
-    lacks_compiler(done.failures)
+    need_compiler(done.failures)
     assert done.code == 1 and not done.entries
     assert "not the exact result" in done.failures[0]["text"]
 
@@ -82,7 +75,7 @@ def test_messages_in_registered_buffers(libraries: dict[str, str], measure: Meas
     """Protects other patterns than collective operations: their buffers can be registered, too."""
     words = ("--device", "cuda", "--paths", "nccl:registered,nccl-stream:graph")
     done = measure("pingpong", *words, *FAST, environment=libraries)
-    lacks_compiler(done.failures)
+    need_compiler(done.failures)
     assert done.code == 0, done.err
     assert len(done.entries) == 4 and all(entry["checked"]["bytes"] > 0 for entry in done.entries)
 

@@ -9,6 +9,7 @@ from support import mpis
 from support.command import Done, Measure, wirespeed
 from support.selection import slow_case
 from support.stand_ins import fake_driver, fake_hiprtc
+from support.tools import need_compiler
 
 from wirespeed.errors import ExitCode
 
@@ -59,8 +60,7 @@ def measured(builds: Path, out: Path, kilohertz: str) -> Done:
         out=out,
         environment={**fake_driver(builds, "hip"), "FAKE_HIP_CLOCK": kilohertz},
     )
-    if done.failures and "rtc not found" in done.failures[0]["text"]:
-        pytest.skip(done.failures[0]["text"])
+    need_compiler(done.failures)
     return done
 
 

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 PATH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"])
 """An ordinary user's leaves out where Debian keeps tc, and the daemons of Slurm."""
 
@@ -52,3 +54,9 @@ def why_no_gcc_offloading() -> str | None:
     except OSError as error:
         return f"{error} (apt install libgomp-plugin-nvptx1)"
     return None
+
+
+def need_compiler(said: object) -> None:
+    """Skips where nothing can compile a fake driver's kernels, as is said then."""
+    if "rtc not found" in str(said):
+        pytest.skip("no run-time compiler (pip install nvidia-cuda-nvrtc)")
