@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -21,13 +22,25 @@ OWN_GPU = ("gpu", "nccl", "nccl-stream")
 pytestmark = pytest.mark.gpus(1)
 
 
-def run(prefix: Path, out: Path, *words: str, code: int = 0) -> Done:
-    done = wirespeed(*words, "--device", DEVICE, "--mpi", prefix, *FAST, out=out)
-    assert done.code == code, done.err + done.out
-    return done
+Run = Callable[..., Done]
 
 
-def all_measured(done: Done, paths: tuple[str, ...], sizes: tuple[int, ...]) -> None:
+@pytest.fixture
+def run(prefix: Path, measure: Measure) -> Run:
+    """Runs a command. Where paths are given, all_measured() of them, and nothing failed."""
+
+    def run(*words: str, paths: Sequence[str] = (), sizes: Sequence[int] = (), code: int = 0) -> Done:
+        given = ("--paths", ",".join(paths)) if paths else ()
+        done = measure(*words, *given, f"--device {DEVICE} --mpi", prefix, *FAST)
+        assert done.code == code, done.err + done.out
+        assert not paths or not done.failures, done.failures
+        all_measured(done, paths, sizes)
+        return done
+
+    return run
+
+
+def all_measured(done: Done, paths: Sequence[str], sizes: Sequence[int]) -> None:
     """Each path has a figure of each size, of which bytes were compared."""
     for path in paths:
         entries = [entry for entry in done.entries if entry["path"] == path]
@@ -36,14 +49,12 @@ def all_measured(done: Done, paths: tuple[str, ...], sizes: tuple[int, ...]) -> 
 
 
 @pytest.mark.parametrize("both", [False, True])
-def test_copies_by_engines_and_by_kernels(both: bool, prefix: Path, tmp_path: Path) -> None:
+def test_copies_by_engines_and_by_kernels(both: bool, run: Run) -> None:
     """Protects copies of each kind, by kernels too, and two directions at once."""
     kinds = tuple(path.name for path in COPIES if not path.lists)
     paths = ("h2d-pinned", "h2d-kernel", "h2d-managed") if both else kinds
-    words = ("copy", "--ranks", "1", "--paths", ",".join(paths), "--sizes", ",".join(SIZES))
-    done = run(prefix, tmp_path / "r.jsonl", *words, *["--both-ways"] * both)
-    assert not done.failures
-    all_measured(done, paths, tuple(SIZES.values()))
+    words = ("copy --ranks 1 --sizes", ",".join(SIZES), *["--both-ways"] * both)
+    done = run(*words, paths=paths, sizes=tuple(SIZES.values()))
     for entry in (entry for entry in done.entries if entry["pattern"] == "copy"):
         moved = entry["bytes"] * (1 + both)
         assert entry["bandwidth_bytes"] == moved
@@ -52,21 +63,16 @@ def test_copies_by_engines_and_by_kernels(both: bool, prefix: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize("both", [False, slow_case(True)])
-def test_all_gpus_copy_at_once(both: bool, prefix: Path, tmp_path: Path) -> None:
+def test_all_gpus_copy_at_once(both: bool, run: Run) -> None:
     """Protects the figure of the slowest rank, also where two share the GPU."""
-    paths = ("h2d-pinned", "d2h-kernel")
-    both_ways = ["--both-ways"] * both
-    words = ("copy", "--ranks", "2", "--paths", ",".join(paths[: 2 - both]), "--sizes", "4097,1M", *both_ways)
-    done = run(prefix, tmp_path / "r.jsonl", *words, *sharing())
-    assert not done.failures
-    all_measured(done, paths[: 2 - both], (4097, 1 << 20))
+    words = ("copy --ranks 2 --sizes 4097,1M", *["--both-ways"] * both, *sharing())
+    run(*words, paths=("h2d-pinned", "d2h-kernel")[: 2 - both], sizes=(4097, 1 << 20))
 
 
-def test_lists_between_gpu_and_host(prefix: Path, tmp_path: Path) -> None:
+def test_lists_between_gpu_and_host(run: Run) -> None:
     """Protects lists by a loop of copies, by one call, and by a kernel."""
     paths = tuple(path.name for path in COPIES if path.name != "h2h")
-    words = ("offload", "--paths", ",".join(paths), "--block", "4K,32K", "--count", "50")
-    done = run(prefix, tmp_path / "r.jsonl", *words)
+    done = run("offload --block 4K,32K --count 50 --paths", ",".join(paths))
     assert not [failure for failure in done.failures if failure["what"] != "unavailable"], done.failures
     lacking = {failure["path"] for failure in done.failures}
     # One call for a list is of newer drivers.
@@ -83,24 +89,23 @@ def test_lists_between_gpu_and_host(prefix: Path, tmp_path: Path) -> None:
         slow_case("lbm --size 64x24 --case rayleigh-taylor"),
     ],
 )
-def test_a_program_of_one_rank(words: str, prefix: Path, tmp_path: Path) -> None:
+def test_a_program_of_one_rank(words: str, run: Run) -> None:
     """Protects the solvers, bit by bit beside the CPU's, through the command."""
-    done = run(prefix, tmp_path / "r.jsonl", *words.split(), "--ranks", "1", "--steps", "20")
+    done = run(words, "--ranks 1 --steps 20")
     assert [entry["path"] for entry in done.entries] == ["compute"] and not done.failures, done.failures
     assert done.entries[0]["checked"]["bytes"] > 0
 
 
 @pytest.mark.nvidia
-def test_programs_want_a_gpu_each(prefix: Path, tmp_path: Path) -> None:
+def test_programs_want_a_gpu_each(run: Run) -> None:
     """Protects from figures that are time slices of the driver."""
-    done = run(prefix, tmp_path / "r.jsonl", "jacobi", *ON_ONE, "--size", "64x64", code=3)
+    done = run("jacobi --size 64x64", *ON_ONE, code=3)
     assert "a program needs a GPU for each rank" in done.err and not done.entries
 
 
-def test_ranks_that_share_a_gpu(prefix: Path, tmp_path: Path) -> None:
+def test_ranks_that_share_a_gpu(run: Run) -> None:
     """Protects every path that they can use, every byte, and the line of each that they cannot."""
-    words = ("pingpong", *ON_ONE, "--paths", ",".join(BY_HOST + OWN_GPU), "--sizes", ",".join(SIZES))
-    done = run(prefix, tmp_path / "r.jsonl", *words)
+    done = run("pingpong --sizes", ",".join(SIZES), *ON_ONE, "--paths", ",".join(BY_HOST + OWN_GPU))
     assert {failure["path"]: failure["what"] for failure in done.failures} == dict.fromkeys(
         OWN_GPU, "unavailable"
     )
@@ -111,52 +116,40 @@ def test_ranks_that_share_a_gpu(prefix: Path, tmp_path: Path) -> None:
 
 @pytest.mark.nvidia
 @pytest.mark.parametrize("path", BY_MPI)
-def test_an_mpi_between_ranks_that_share_a_gpu(path: str, prefix: Path, tmp_path: Path) -> None:
+def test_an_mpi_between_ranks_that_share_a_gpu(path: str, run: Run) -> None:
     """Protects MPI with device pointers: both ranks have a context on one device."""
-    words = ("pingpong", *ON_ONE, "--paths", path, "--sizes", ",".join(SIZES))
-    done = run(prefix, tmp_path / "r.jsonl", *words)
-    assert not done.failures
-    all_measured(done, (path,), tuple(SIZES.values()))
+    run("pingpong --sizes", ",".join(SIZES), *ON_ONE, paths=(path,), sizes=tuple(SIZES.values()))
 
 
 @pytest.mark.parametrize("pattern", ["ring", *map(slow_case, ("halo", "stream", "pairs", "exchange"))])
-def test_patterns_of_ranks_that_share_a_gpu(pattern: str, prefix: Path, tmp_path: Path) -> None:
+def test_patterns_of_ranks_that_share_a_gpu(pattern: str, run: Run) -> None:
     """Protects several transfers at once, through the command."""
     paths = ("staged", "ipc-write", "ipc-read")
-    words = (pattern, *ON_ONE, "--paths", ",".join(paths), "--sizes", "8,64K")
-    done = run(prefix, tmp_path / "r.jsonl", *words)
-    assert not done.failures
-    all_measured(done, paths, (8, 1 << 16))
+    run(pattern, "--sizes 8,64K", *ON_ONE, paths=paths, sizes=(8, 1 << 16))
 
 
-def test_lists_between_ranks_that_share_a_gpu(prefix: Path, tmp_path: Path) -> None:
+def test_lists_between_ranks_that_share_a_gpu(run: Run) -> None:
     """Protects lists that a kernel gathers, and those that one call takes."""
-    words = ("blocks", *ON_ONE, "--paths", "staged,ipc-gather,ipc-write", "--block", "4K", "--count", "50")
-    done = run(prefix, tmp_path / "r.jsonl", *words)
-    assert not done.failures
-    all_measured(done, ("staged", "ipc-gather", "ipc-write"), (4096,))
+    run("blocks --block 4K --count 50", *ON_ONE, paths=("staged", "ipc-gather", "ipc-write"), sizes=(4096,))
 
 
-def test_a_soak_of_ranks_that_share_a_gpu(prefix: Path, tmp_path: Path) -> None:
+def test_a_soak_of_ranks_that_share_a_gpu(run: Run) -> None:
     """Protects each byte of a soak by the host's copies, and that a planted fault is found."""
-    words = ("pingpong", *ON_ONE, "--paths", "staged,ipc-write", "--sizes", "8,64K", "--soak", "0.2")
-    done = run(prefix, tmp_path / "r.jsonl", *words)
+    done = run("pingpong --paths staged,ipc-write --sizes 8,64K --soak 0.2", *ON_ONE)
     soaks = done.of("soak")
     assert {soak["path"] for soak in soaks} == {"staged", "ipc-write"} and not done.failures, done.failures
     assert not any(any(soak["wrong"].values()) for soak in soaks), soaks
 
 
-def test_a_load_from_its_own_memory(prefix: Path, tmp_path: Path) -> None:
+def test_a_load_from_its_own_memory(run: Run) -> None:
     """Protects the figure of one load: each end right, and each sample of more than one."""
-    words = ("rma", "--operation", "load", *ON_ONE, "--paths", "gpu-load-own", "--sizes", "64K,2M")
-    done = run(prefix, tmp_path / "r.jsonl", *words)
-    assert not done.failures
-    all_measured(done, ("gpu-load-own",), (1 << 16, 2 << 20))
+    words = ("rma --operation load --sizes 64K,2M", *ON_ONE)
+    done = run(*words, paths=("gpu-load-own",), sizes=(1 << 16, 2 << 20))
     assert all(entry["iterations_per_sample"] > 1 for entry in done.entries)
 
 
 @pytest.mark.nvidia
-def test_the_doctor_sees_it(tmp_path: Path) -> None:
+def test_the_doctor_sees_it() -> None:
     """Protects what the doctor says of a machine with a GPU."""
     done = wirespeed("doctor", "--look-only")
     assert "NVIDIA" in done.out, done.out + done.err
