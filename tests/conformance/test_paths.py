@@ -230,3 +230,57 @@ def test_a_test_option_of_one_path(measure: Measure) -> None:
     )
     assert [entry["path"] for entry in done.entries] == ["staged"]
     assert {one["path"] for one in done.of("failure")} == {"staged-pipelined"}
+
+
+WORDS = ("--device", "emulated", "--sizes", "1,4097", "--max-time", "0.02")
+UCX_WITH_CUDA = "libuct_cuda.so.0"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)
+def test_the_switch_is_set_for_its_path_alone(mpi: InstalledMpi, builds: Path, measure: Measure) -> None:
+    """Protects aware-nogdr's way to success, and the other paths from its switch."""
+    prefix = aware(builds, mpi, needs=UCX_WITH_CUDA)
+    done = measure(
+        "pingpong --mpi", prefix, "--paths aware-nogdr,aware", *WORDS, environment=mpi.variables
+    ).ok()
+    assert [entry["path"] for entry in done.entries] == ["aware-nogdr"] * 2 + ["aware"] * 2
+    switched, other = done.of("step")
+    assert switched["variables"]["UCX_TLS"] == "^cuda_ipc"
+    assert "UCX_TLS" not in other["variables"]
+
+
+@pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
+def test_an_mpi_that_the_switch_means_nothing_to(mpi: InstalledMpi, builds: Path, measure: Measure) -> None:
+    """Protects the table from a second `aware` under another name: no UCX with CUDA, no figure."""
+    prefix = aware(builds, mpi)
+    done = measure(
+        "pingpong --mpi", prefix, "--paths aware-nogdr,aware", *WORDS, environment=mpi.variables
+    ).ok()
+    assert {entry["path"] for entry in done.entries} == {"aware"}
+    (failure,) = done.failures
+    assert (failure["path"], failure["what"]) == ("aware-nogdr", "unavailable")
+    # Ranks found that before any device pointer was tried: the MPI is not blamed for one, nor replaced.
+    lack = "libuct_cuda is not loaded, so that UCX_TLS has no effect here"
+    assert re.fullmatch(rf"MPICH \S+: {lack}", failure["text"]) and failure["remedy"] is None
+
+
+@pytest.mark.parametrize(
+    ("mpi", "environment", "lack"),
+    [
+        # A switch that comes after MPI's start is too late.
+        ("openmpi", {}, "start the ranks with UCX_TLS=^cuda_ipc for this path"),
+        # In time it is not missing, and only UCX itself may be.
+        ("mpich", {"UCX_TLS": "^cuda_ipc"}, "libuct_cuda is not loaded, so that UCX_TLS has no effect here"),
+    ],
+    indirect=["mpi"],
+)
+def test_a_switch_inside_a_launcher(
+    mpi: InstalledMpi, environment: dict[str, str], lack: str, measure: Measure
+) -> None:
+    """Protects what `mpirun wirespeed` measures from a switch that does nothing."""
+    words = ("pingpong --paths host,aware-nogdr", *WORDS)
+    done = measure(*words, inside=mpi, environment=environment).ok()
+    assert {entry["path"] for entry in done.entries} == {"host"}
+    (failure,) = done.failures
+    assert (failure["path"], failure["what"], failure["text"]) == ("aware-nogdr", "unavailable", lack)

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -193,62 +193,55 @@ def test_a_job_step_takes_what_its_ranks_use_alone(tmp_path: Path) -> None:
         other.unlink(missing_ok=True)
 
 
-def test_a_listed_segment_that_is_in_use_stays(foreign: Path) -> None:
-    """Protects a running job from a list whose names it uses, too, and everything that no MPI has made."""
-    pages = own_folder("test-in-use")
+@contextmanager
+def swept(name: str, *lines: object, here: bool = True) -> Iterator[Path]:
+    """The folder of an old run of this host whose ranks have listed these; what is unused was swept away."""
+    pages = own_folder(name)
     pages.mkdir(mode=0o700)
-    gone, other = (Path(f"/dev/shm/{name}.test.{os.getpid()}") for name in ("vader_segment", "wanted"))
-    for path in (gone, other):
-        path.touch()
-    here = shm_cleanup.used().splitlines()[0]
     try:
-        (pages / "0.uses").write_text("\n".join([here, *map(str, (foreign, gone, other))]))
+        first = shm_cleanup.used().splitlines()[:here]
+        (pages / "0.uses").write_text("\n".join(map(str, (*first, *lines))))
         (pages / "1.uses").write_text("")
         os.utime(pages, (0, 0))
         shm_cleanup.sweep()
+        yield pages
+    finally:
+        shutil.rmtree(pages, ignore_errors=True)
+
+
+def test_a_listed_segment_that_is_in_use_stays(foreign: Path) -> None:
+    """Protects a running job from a list whose names it uses, too, and everything that no MPI has made."""
+    gone, other = (Path(f"/dev/shm/{name}.test.{os.getpid()}") for name in ("vader_segment", "wanted"))
+    for path in (gone, other):
+        path.touch()
+    with swept("test-in-use", foreign, gone, other) as pages:
         assert foreign.exists() and other.exists()
         assert not gone.exists() and not pages.exists()
-    finally:
-        other.unlink()
+    other.unlink()
 
 
 def test_pages_of_another_container_stay() -> None:
     """Protects ranks that run where this process cannot see them."""
-    pages = own_folder("test-elsewhere")
-    pages.mkdir(mode=0o700)
-    try:
-        (pages / "0.uses").write_text("n1 pid:[1]")
-        os.utime(pages, (0, 0))
-        shm_cleanup.sweep()
+    with swept("test-elsewhere", "n1 pid:[1]", here=False) as pages:
         assert pages.exists()
-    finally:
-        shutil.rmtree(pages, ignore_errors=True)
 
 
 @pytest.mark.parametrize("name", ["ompi.{}", "ompi.n1.0/pid.{}", "data.{}", "ompi.{}-kept"])
 @pytest.mark.parametrize("runs", [False, True])
 def test_the_folder_of_a_launcher(name: str, runs: bool, tmp_path: Path) -> None:
     """Protects folders of launchers that run, with the lists that name them, and folders that are none's."""
-    process = subprocess.Popen(["sleep", "60"])
-    if not runs:
+    with subprocess.Popen(["sleep", "60"]) as process:
+        if not runs:
+            process.kill()
+            process.wait()
+        folder = tmp_path / name.format(process.pid)
+        folder.mkdir(parents=True)
+        with swept(f"test-{process.pid}", folder) as pages:
+            launcher_s = name not in ("data.{}", "ompi.{}-kept")
+            assert folder.exists() == (runs or not launcher_s)
+            assert pages.exists() == (runs and launcher_s), "its front end needs the list"
+            assert tmp_path.exists()
         process.kill()
-        process.wait()
-    folder = tmp_path / name.format(process.pid)
-    folder.mkdir(parents=True)
-    pages = own_folder(f"test-{process.pid}")
-    pages.mkdir(mode=0o700)
-    try:
-        (pages / "0.uses").write_text(f"{shm_cleanup.used().splitlines()[0]}\n{folder}")
-        os.utime(pages, (0, 0))
-        shm_cleanup.sweep()
-        launcher_s = name not in ("data.{}", "ompi.{}-kept")
-        assert folder.exists() == (runs or not launcher_s)
-        assert pages.exists() == (runs and launcher_s), "its front end needs the list"
-        assert tmp_path.exists()
-    finally:
-        shutil.rmtree(pages, ignore_errors=True)
-        process.kill()
-        process.wait()
 
 
 @pytest.mark.slow

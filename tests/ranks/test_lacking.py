@@ -33,14 +33,6 @@ def test_what_ranks_find_lacking_is_no_failure(mpi: InstalledMpi, measure: Measu
         assert words.count(f"shmem: not available: {failure['text']}") == words.count("libnvshmem") == 1
 
 
-@pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
-def test_nothing_but_lacking_paths(mpi: InstalledMpi, measure: Measure) -> None:
-    """Protects exit code 3: nothing asked for can be measured here."""
-    done = measure("pingpong --paths shmem --device emulated --sizes 8", mpi=mpi, environment=NO_LIBRARY)
-    assert done.code == 3 and not done.entries
-    assert [failure["what"] for failure in done.failures] == ["unavailable"]
-
-
 # As in a container that forbids CMA: no component is left that takes the ranks' windows.
 NO_WINDOWS = {"OMPI_MCA_btl": "self,tcp", "OMPI_MCA_osc": "^ucx,pt2pt"}
 
