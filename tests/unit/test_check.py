@@ -108,6 +108,13 @@ MANY_QUIET = {("host", 8): (1e-6, [(1.3 if number < 2 else 1.0, 0.01) for number
 """Two slow launches of sixteen are no odd one, and further away than any spread."""
 ONE_ODD = {("host", 8): (1e-6, [(3.0 if number == 2 else 1.0, 0.01) for number in range(6)])}
 
+TWO_FAR_APART = {
+    ("aware", 8): (1e-6, [(1.0, 0.0)] * 7),
+    ("aware", 0): (1e-6, [(1.0, 0.0)] * 8 + [(0.125, 0.0)]),
+    ("aware", 1000): (1e-6, [(1.0, 0.0)] * 7 + [(34.0, 0.0), (1.0, 0.0)]),
+}
+"""A launch without 8 B, whose other two figures are its median."""
+
 
 ANY_LETTER = st.characters(exclude_categories=())
 HOSTILE = st.one_of(
@@ -128,6 +135,7 @@ HOSTILE = st.one_of(
 class TestLearn:
     @example(MANY_QUIET, None)
     @example(ONE_ODD, None)
+    @example(TWO_FAR_APART, None)
     @examples(40)
     @given(FIGURES, st.sampled_from([None, 0.01]))
     def test_what_it_learnt_from_passes(

@@ -136,15 +136,20 @@ def _judge_medians(asked: Requirement, sizes: Sequence[BoundOutcome]) -> list[Bo
 
 
 _Shares = tuple[float, float]
+_LEAST_SHARE = 1e-12
+"""What an interval that reaches down to no time counts as."""
 
 
 def _median(shares: Sequence[_Shares | None]) -> _Shares | None:
-    """None where fewer than half are known."""
+    """None where fewer than half are known. Between two it is their geometric mean, as in what was learnt."""
     known = [share for share in shares if share is not None]
     if not known or 2 * len(known) < len(shares):
         return None
-    times, lows = zip(*known, strict=True)
-    return median(times), median(lows)
+    times, lows = (
+        bounded_exp(median(math.log(max(each, _LEAST_SHARE)) for each in column))
+        for column in zip(*known, strict=True)
+    )
+    return times, lows
 
 
 def _judge_median(asked: Requirement, where: str, shares: _Shares | None) -> BoundOutcome:
