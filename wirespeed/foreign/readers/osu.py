@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from wirespeed.foreign.found import LogStream, Reader
+from wirespeed.foreign.found import MOST, LogStream, Reader
 from wirespeed.foreign.shapes import Curve, Point
 from wirespeed.foreign.text import LONGEST_NUMBER
 
@@ -50,6 +50,7 @@ _COLUMNS = {
     "t_max": ("Max Latency (us)",),
 }
 """Field of a point -> columns that have it."""
+_FIGURE = re.compile(r"\d{1,15}(?:[.,]\d{1,6})?")
 _FIELDS = {name: at for at, name in enumerate(Point._fields)}
 WHOLE = ("Iterations", "Validation")
 """Columns without decimals."""
@@ -64,6 +65,10 @@ class Osu(Reader):
     def __init__(self, stream: LogStream) -> None:
         super().__init__(stream)
         self._set_columns([])
+        self.doubtful: tuple[Point, int, str] | None = None
+        """A row that may be cut off, if it is the last one: its decimals, and its text."""
+        self.decimals: set[int] = set()
+        """Decimals, other than two, of rows that were not cut off."""
 
     def take(self, text: str, line: int) -> bool:
         if "OSU" in text and (title := _TITLE.match(text.lstrip())) and title["over"]:
@@ -123,13 +128,17 @@ class Osu(Reader):
             return False
         cells: list[Any] = [None] * len(Point._fields)
         cells[0], cells[-1] = int(size), line
-        if self.points and cells[0] <= self.points[-1].bytes:
+        last = self.doubtful[0] if self.doubtful else self.points[-1] if self.points else None
+        if last and cells[0] <= last.bytes:
             return False
-        # Two decimals are always printed, unless the line was cut off.
+        # Two decimals are always printed: of a post that was rounded, as many as before.
+        decimals = -1
         for at in self.rounded:
             token = tokens[at]
             if token[-3:-2] not in (".", ",") or not (token[:-3] + token[-2:]).isdecimal():
-                return False
+                if not _FIGURE.fullmatch(token):
+                    return False
+                decimals = len(token.replace(",", ".").partition(".")[2])
         for field, at, is_time in self.fields:
             token = tokens[at]
             value = float(token if "." in token else token.replace(",", "."))
@@ -141,7 +150,26 @@ class Osu(Reader):
                 return False
             else:
                 cells[_FIELDS["wrong"]] = {"pass": 0.0, "fail": 1.0}.get(tokens[at].lower())
-        return self.add(line, Point._make(cells))
+        point = Point._make(cells)
+        if self.doubtful:
+            self._believe(*self.doubtful)
+        self.doubtful = None
+        if decimals < 0 or decimals in self.decimals:
+            return self.add(line, point)
+        self.doubtful = point, decimals, " ".join(tokens)
+        return True
+
+    def _believe(self, point: Point, decimals: int, _: str) -> None:
+        """A line that is not the last one was not cut off."""
+        self.decimals.add(decimals)
+        self.add(point.line, point)
+
+    def close(self) -> None:
+        """Without a last line that was cut off."""
+        if self.doubtful and len(self.found.unknown) < MOST:
+            self.found.unknown.append((self.doubtful[0].line, self.doubtful[2]))
+        self.doubtful, self.decimals = None, set()
+        super().close()
 
     def _set_columns(self, columns: list[str]) -> None:
         self.columns = columns

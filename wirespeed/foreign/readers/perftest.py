@@ -121,7 +121,7 @@ class Perftest(Reader):
             size is None
             or iterations is None
             or min(values) < 0
-            or not re.match(r"\s*\d+\s+\d+\s+\d+[.,]\d\d\s+\d+[.,]\d\d", text)
+            or not re.match(r"\s*\d+\s+\d+\s+\d+[.,]\d+\s+\d+[.,]\d+(?:(?<=\d\d)$|\s+\d)", text)
         ):
             return False
         if not self.columns:
