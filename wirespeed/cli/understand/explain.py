@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     words.KNOWN_LINKS,
     "The wire: a known name (HDR, NDR200, 10GbE, NVLink4x18) or a peak rate, one way, as in eth0=25Gbit/s.",
 )
-@option("--gpu", words.NAME, "The GPU, as in H100 or 'NVIDIA A100-SXM4-80GB'.")
+@option("--gpu", words.NAME, "The GPU, as in H200 or 'NVIDIA A100-SXM4-80GB'.")
 @option("--system", words.NAME, "The published machine that it ran on; 'wirespeed systems' lists them.")
 @option("--against", words.ANY_FILE, "Figures of before, or of another tool, to compare these with as well.")
 @flag("--all everything", "Print every line, not 40 at most.")
