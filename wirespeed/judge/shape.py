@@ -44,6 +44,8 @@ HALF_CACHED = 2.0
 """The same of messages between host and GPU memory: caches serve one end, and PCIe is slower than they."""
 ALONE = 2.2
 """The same where only the largest size is so much slower."""
+APART, AGAIN = 1.4, 0.95
+"""Ratio of neighbouring sizes of a dip, at least; share of the rate before it that a larger size has."""
 BYTEWISE = 2e-9
 """Seconds a byte from which on a CPU copies GPU memory by words: reads over PCIe 0.1 us, writes 5 ns."""
 LARGE = 1 << 20
@@ -67,6 +69,8 @@ def shape(series: Series) -> Iterator[Finding]:
         yield _cliff_finding(sound, *cliff)
     elif fall := _fall(sound):
         yield _fall_finding(sound, *fall)
+    elif dip := _dip(rest):
+        yield _dip_finding(sound, *dip)
 
 
 @dataclass(frozen=True)
@@ -133,6 +137,27 @@ def _fall(series: Series) -> tuple[Row, Row] | None:
     if cached and on_gpu(curve) and curve.operation in ("pingpong", "bandwidth", "both-ways"):
         most = max(uncached, HALF_CACHED)
     return (peak, last) if ratio > most else None
+
+
+def _dip(rows: tuple[Row, ...]) -> tuple[Row, Row, Row] | None:
+    """The row before a large size that is much slower, that one, and a larger one that is as fast again."""
+    for before, slow in pairwise(rows):
+        neighbours = LARGE <= slow.bytes <= NEIGHBOURS * before.bytes and slow.bytes > APART * before.bytes
+        if neighbours and before.rate > UNCACHED * slow.rate:
+            again = (row for row in rows if row.bytes > slow.bytes and row.rate > AGAIN * before.rate)
+            if regained := next(again, None):
+                return before, slow, regained
+    return None
+
+
+def _dip_finding(series: Series, before: Row, slow: Row, regained: Row) -> Finding:
+    seen = (
+        f"falls from {format_rate(before.rate)} GB/s at {format_size(before.bytes)} to "
+        f"{series.rate_words(slow)} at {format_size(slow.bytes)}{series.where}, and is as fast again at "
+        f"{format_size(regained.bytes)}"
+    )
+    sizes = {"below": format_size(before.bytes), "above": format_size(slow.bytes)}
+    return finding("dip", 1, seen, series.curve, **sizes)
 
 
 def _cliff_finding(series: Series, fast: Row, slow: Row) -> Finding:
