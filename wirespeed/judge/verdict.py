@@ -40,7 +40,7 @@ def excludes(change: Change, least: float = 0.0, *, faster: bool = False) -> boo
 
     What takes WIDE times as long excludes none. `faster`: a speedup.
     """
-    if not faster and doubtful(change):
+    if not faster and doubtful(change, least):
         return False
     asked = math.log1p(to_be_excluded(change, least))
     if change.seen:
@@ -51,9 +51,9 @@ def excludes(change: Change, least: float = 0.0, *, faster: bool = False) -> boo
     return -low <= asked if faster else high <= asked
 
 
-def doubtful(change: Change) -> bool:
+def doubtful(change: Change, least: float = 0.0) -> bool:
     """Does it take so long that it is no pass, whatever launches differ by?"""
-    return change.ratio > WIDE
+    return change.ratio > max(WIDE, 1 + least)
 
 
 def to_be_excluded(change: Change, least: float = 0.0) -> float:

@@ -183,7 +183,7 @@ def verdicts(
             reason = None if change else _why_not(pair)
             if what in UNNAMED and whole.reason:
                 what, reason = whole.what, reason or whole.reason
-            elif what in UNNAMED and change and doubtful(change):
+            elif what in UNNAMED and change and doubtful(change, least):
                 reason = ONE_LAUNCH if change.launches == (1, 1) else FEW_LAUNCHES
             figures.append(_of_figure(pair, what, change, reason))
     return Verdicts(
