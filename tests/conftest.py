@@ -6,7 +6,8 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -22,10 +23,12 @@ from support.examples import PROFILES
 from support.fake_run import FakeRun
 from support.golden import Golden
 from support.selection import TURNS, its_turn, slow_case, slow_tests
+from support.socket_ranks import KEY
 
 import wirespeed.frontend
 from wirespeed._version import __version__
 from wirespeed.cli.main import main
+from wirespeed.rank.join.handshake import Listener
 
 ROOT = Path(__file__).parents[1]
 
@@ -262,6 +265,13 @@ def check_(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pyte
         return code, printed.out.splitlines(), printed.err
 
     return call
+
+
+@pytest.fixture
+def listener() -> Iterator[Listener]:
+    """Rank 3's, of a job whose secret is support.socket_ranks' KEY."""
+    with closing(Listener("127.0.0.1", 0, KEY, 3)) as listens:
+        yield listens
 
 
 @pytest.fixture(scope="session")

@@ -10,23 +10,15 @@ import random
 import socket
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import suppress
 
-import pytest
+from support.socket_ranks import KEY
 
 from wirespeed.rank.join import handshake
 from wirespeed.rank.join.handshake import Claim, Listener, connect
 
-SECRET = b"sixteen random characters"
 CASES = int((os.environ.get("FUZZ") or "300").split(":")[0])
-
-
-@pytest.fixture
-def listener() -> Iterator[Listener]:
-    with closing(Listener("127.0.0.1", 0, SECRET, 3)) as listens:
-        yield listens
 
 
 def answer(secret: bytes, claim: Claim, nonce: bytes) -> bytes:
@@ -38,20 +30,20 @@ def answer(secret: bytes, claim: Claim, nonce: bytes) -> bytes:
 
 def damaged(chance: random.Random, nonce: bytes) -> bytes:
     """Noise, an answer cut short, another's, one for another rank, one with a bit changed."""
-    good = answer(SECRET, Claim("join", 1, 3, 4), nonce)
+    good = answer(KEY, Claim("join", 1, 3, 4), nonce)
     kind = chance.randrange(7)
     if kind == 0:
         return chance.randbytes(chance.randrange(200))
     if kind == 1:
         return good[: chance.randrange(len(good))]
     if kind == 2:
-        return answer(SECRET, Claim("join", 1, 3, 4), os.urandom(32))
+        return answer(KEY, Claim("join", 1, 3, 4), os.urandom(32))
     if kind == 3:
         return answer(chance.randbytes(20), Claim("join", 1, 3, 4), nonce)
     if kind == 4:
         return b"wirespd1" + chance.randbytes(len(good) - 8)
     if kind == 5:
-        return answer(SECRET, Claim("join", 1, chance.choice([0, 1, 2, 4, 1 << 31]), 4), nonce)
+        return answer(KEY, Claim("join", 1, chance.choice([0, 1, 2, 4, 1 << 31]), 4), nonce)
     bit = chance.randrange(8 * len(good))
     changed = bytearray(good)
     changed[bit // 8] ^= 1 << bit % 8
@@ -90,7 +82,7 @@ def test_nobody_comes_in_without_the_secret(listener: Listener) -> None:
         try:
             turned_away = list(threads.map(speaks, range(CASES)))
             until = time.monotonic() + 30
-            connect(["127.0.0.1"], listener.port, SECRET, until, Claim("join", 2, 3, 4)).close()
+            connect(["127.0.0.1"], listener.port, KEY, until, Claim("join", 2, 3, 4)).close()
         finally:
             over.set()
         serving.result()

@@ -94,51 +94,46 @@ def test_at_most_so_many_pairs_at_once() -> None:
     assert sizes == [2, 2, 1]
 
 
-class TestHosts:
-    @pytest.mark.parametrize("text", ["a\nb slots=2\n# c\n\nc:4\na\n", "a b\nb\nc"])
-    def test_of_a_file(self, text: str, tmp_path: Path) -> None:
-        file = tmp_path / "hosts.txt"
-        file.write_text(text)
-        assert named_hosts(str(file)) == ("a", "b", "c")
+TWICE = "n1\nn1\nn2\nn2\n"
 
-    @pytest.mark.parametrize("word", ["a,b,c", "a, b,c,a"])
-    def test_of_a_list(self, word: str) -> None:
-        assert named_hosts(word) == ("a", "b", "c")
-        assert named_hosts("n[01-03,7]") == ("n01", "n02", "n03", "n7")
 
-    @pytest.mark.parametrize("word", ["a", "a,$(b)", "-o,b", "n[1", "a,,b"])
-    def test_others_are_refused(self, word: str) -> None:
+@pytest.mark.parametrize(
+    ("variable", "text", "hosts"),
+    [
+        *(("", text, "a b c") for text in ("a\nb slots=2\n# c\n\nc:4\na\n", "a b\nb\nc")),
+        ("PBS_NODEFILE", TWICE, "n1 n2"),
+        *(("LSB_DJOB_HOSTFILE", text, "n1 n2") for text in (TWICE, f"batch5\n{TWICE}")),
+        ("PE_HOSTFILE", "n1 8 all.q UNDEFINED\nn2 8 all.q UNDEFINED\n", "n1 n2"),
+        ("OMPI_MCA_orte_default_hostfile", "n1 slots=8\nn2 slots=8\n", "n1 n2"),
+        ("HYDRA_HOST_FILE", "n1:8\nn2:8\n", "n1 n2"),
+    ],
+)
+def test_hosts_of_a_file(variable: str, text: str, hosts: str, tmp_path: Path) -> None:
+    """That a user names, or a batch system by its variable."""
+    file = tmp_path / "hosts.txt"
+    file.write_text(text)
+    found = allocated_hosts({variable: str(file)}) if variable else named_hosts(str(file))
+    assert found == tuple(hosts.split())
+
+
+def test_hosts_of_a_list() -> None:
+    assert named_hosts("a,b,c") == named_hosts("a, b,c,a") == ("a", "b", "c")
+    assert named_hosts("n[01-03,7]") == ("n01", "n02", "n03", "n7")
+    for word in ("a", "a,$(b)", "-o,b", "n[1", "a,,b"):
         with pytest.raises(WirespeedError):
             named_hosts(word)
 
-    @pytest.mark.parametrize(
-        ("variable", "text"),
-        [
-            ("PBS_NODEFILE", "n1\nn1\nn2\nn2\n"),
-            ("LSB_DJOB_HOSTFILE", "n1\nn1\nn2\nn2\n"),
-            ("LSB_DJOB_HOSTFILE", "batch5\nn1\nn1\nn2\nn2\n"),
-            ("PE_HOSTFILE", "n1 8 all.q UNDEFINED\nn2 8 all.q UNDEFINED\n"),
-            ("OMPI_MCA_orte_default_hostfile", "n1 slots=8\nn2 slots=8\n"),
-            ("HYDRA_HOST_FILE", "n1:8\nn2:8\n"),
-        ],
-    )
-    def test_of_an_allocation(self, variable: str, text: str, tmp_path: Path) -> None:
-        file = tmp_path / "hosts"
-        file.write_text(text)
-        assert allocated_hosts({variable: str(file)}) == ("n1", "n2")
 
-    def test_of_slurm_and_flux(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        slurm = {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "n[1-2],m1"}
-        assert allocated_hosts(slurm) == ("n1", "n2", "m1")
-        flux = tmp_path / "flux"
-        flux.write_text("#!/bin/sh\ntest \"$*\" = 'getattr hostlist' && echo 'n[1-3]'\n")
-        flux.chmod(0o755)
-        monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-        assert allocated_hosts({"FLUX_URI": "local:///x"}) == ("n1", "n2", "n3")
-
-    def test_without_one(self) -> None:
-        with pytest.raises(WirespeedError, match="no allocation of a batch system here: name the hosts"):
-            allocated_hosts({})
+def test_hosts_of_slurm_and_flux(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    slurm = {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "n[1-2],m1"}
+    assert allocated_hosts(slurm) == ("n1", "n2", "m1")
+    flux = tmp_path / "flux"
+    flux.write_text("#!/bin/sh\ntest \"$*\" = 'getattr hostlist' && echo 'n[1-3]'\n")
+    flux.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert allocated_hosts({"FLUX_URI": "local:///x"}) == ("n1", "n2", "n3")
+    with pytest.raises(WirespeedError, match="no allocation of a batch system here: name the hosts"):
+        allocated_hosts({})
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections import namedtuple
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any
 import psutil
 import pytest
 from support import socket_ranks
-from support.socket_ranks import environment_in
+from support.socket_ranks import KEY, environment_in
 
 from wirespeed.errors import WirespeedError
 from wirespeed.host.core import NativeError
@@ -26,7 +26,6 @@ from wirespeed.rank.join import peers
 from wirespeed.rank.join.handshake import Claim, Listener, connect
 from wirespeed.rank.join.socket_world import SocketWorld
 
-SECRET = bytes([7] * 32)
 Address = namedtuple("Address", "family address")
 
 
@@ -171,12 +170,6 @@ def test_an_interface_that_is_not_there() -> None:
     assert raised.value.lack
 
 
-@pytest.fixture
-def listener() -> Iterator[Listener]:
-    with closing(Listener("127.0.0.1", 0, SECRET, 3)) as listens:
-        yield listens
-
-
 @pytest.mark.slow
 def test_who_stays_away_is_named(listener: Listener, monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects from a wait for ever, which strangers cannot make longer either."""
@@ -211,7 +204,7 @@ def test_a_rank_comes_while_signals_do(listener: Listener) -> None:
         with ThreadPoolExecutor(1) as threads:
             until = time.monotonic() + 30
             came = threads.submit(arrival, listener, until)
-            connect(["127.0.0.1"], listener.port, SECRET, until, CLAIM).close()
+            connect(["127.0.0.1"], listener.port, KEY, until, CLAIM).close()
             assert came.result() == CLAIM
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -240,7 +233,7 @@ def false(came: socket.socket) -> None:
 def test_an_address_that_is_another_host_s_too(stranger: Callable[[socket.socket], None] | None) -> None:
     """Protects hosts with several networks, some of which others have as well (of a bridge, say)."""
     with ExitStack() as stack, ThreadPoolExecutor(2) as threads:
-        real = stack.enter_context(closing(Listener("127.0.0.3", 0, SECRET, 3)))
+        real = stack.enter_context(closing(Listener("127.0.0.3", 0, KEY, 3)))
         if stranger:
             server = stack.enter_context(socket.create_server(("127.0.0.2", real.port)))
 
@@ -252,7 +245,7 @@ def test_an_address_that_is_another_host_s_too(stranger: Callable[[socket.socket
         until = time.monotonic() + 30
         came = threads.submit(arrival, real, until)
         began = time.monotonic()
-        opened = connect(["127.0.0.2", "127.0.0.3"], real.port, SECRET, until, CLAIM)
+        opened = connect(["127.0.0.2", "127.0.0.3"], real.port, KEY, until, CLAIM)
         stack.enter_context(opened)
         assert time.monotonic() - began < 10
         assert opened.getpeername() == ("127.0.0.3", real.port)
@@ -264,6 +257,6 @@ def test_all_addresses_are_named_where_none_answers() -> None:
     with socket.create_server(("127.0.0.3", 0)) as free:
         port = free.getsockname()[1]
     with pytest.raises(WirespeedError) as raised:
-        connect(["127.0.0.2", "127.0.0.3"], port, SECRET, time.monotonic() + 0.2, CLAIM)
+        connect(["127.0.0.2", "127.0.0.3"], port, KEY, time.monotonic() + 0.2, CLAIM)
     refused = [f"nobody listens at 127.0.0.{n}, port {port}: Connection refused" for n in (2, 3)]
     assert str(raised.value) == f"rank 3 does not answer: {'; '.join(refused)}"

@@ -8,13 +8,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
 import pytest
-from support.socket_ranks import environment_in, place, secret_in
+from support.socket_ranks import KEY, environment_in, place, secret_in
 
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.rank.join import handshake, socket_world
@@ -26,9 +26,6 @@ from wirespeed.rank.join.socket_world import SocketWorld
 def environment(tmp_path: Path) -> dict[str, str]:
     """A job whose ranks wait for less time than the strangers would like to take."""
     return environment_in(tmp_path, timeout=15)
-
-
-KEY = b"sixteen random characters"
 
 
 def called(environment: dict[str, str]) -> socket.socket:
@@ -126,12 +123,6 @@ def test_a_low_limit_of_files(most: int, says: str, environment: dict[str, str])
     with ThreadPoolExecutor(39) as threads:
         list(threads.map(joins, range(1, 40)))
     assert first.communicate(timeout=60)[0].startswith(says)
-
-
-@pytest.fixture
-def listener() -> Iterator[Listener]:
-    with closing(Listener("127.0.0.1", 0, KEY, 3)) as listens:
-        yield listens
 
 
 def test_no_more_strangers_than_a_bound(listener: Listener, monkeypatch: pytest.MonkeyPatch) -> None:

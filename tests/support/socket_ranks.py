@@ -14,6 +14,7 @@ from wirespeed.launchers import LaunchedRank
 from wirespeed.rank.join.socket_world import SocketWorld
 
 SECRET = "sixteen random characters"
+KEY = SECRET.encode()
 Environment = dict[str, str]
 
 
