@@ -64,12 +64,16 @@ def refusal(measure: Measure, environment: dict[str, str], *arguments: str) -> s
     return str(failure["text"])
 
 
+def library_in(packages: Path) -> Path:
+    """Where that of NVSHMEM lies in a folder of packages."""
+    (folder := packages / "nvidia/nvshmem/lib").mkdir(parents=True)
+    return folder / "libnvshmem_host.so.3"
+
+
 def test_without_the_library(measure: Measure, tmp_path: Path) -> None:
     """Protects the line that says what to install."""
-    folder = tmp_path / "packages/nvidia/nvshmem/lib"
-    folder.mkdir(parents=True)
-    (folder / "libnvshmem_host.so.3").write_text("no library")
-    text = refusal(measure, {"PYTHONPATH": str(tmp_path / "packages")}, *COMMAND)
+    library_in(tmp_path).write_text("no library")
+    text = refusal(measure, {"PYTHONPATH": str(tmp_path)}, *COMMAND)
     # What `wirespeed paths` says on a machine without, ranks say in the same words.
     file, remedy = _LOADED["nvshmem"]["cuda"]
     assert text.endswith(f"{file} not found ({remedy})")
@@ -83,13 +87,10 @@ def test_a_gpu_shared_by_two_ranks(shmem: dict[str, str], measure: Measure) -> N
 
 def test_a_real_library_without_a_gpu(measure: Measure, tmp_path: Path) -> None:
     """Protects the process from a library that ends it where there is no GPU: it is not even asked."""
-    folder = tmp_path / "packages/nvidia/nvshmem/lib"
-    folder.mkdir(parents=True)
     source = tmp_path / "deadly.cpp"
     source.write_text('#include <cstdlib>\nextern "C" int nvshmemx_get_uniqueid(void*) { std::abort(); }\n')
-    library = folder / "libnvshmem_host.so.3"
-    subprocess.run([compiler(), "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
-    text = refusal(measure, {"PYTHONPATH": str(tmp_path / "packages")}, *COMMAND)
+    subprocess.run([compiler(), "-shared", "-fPIC", "-o", library_in(tmp_path), source], check=True)
+    text = refusal(measure, {"PYTHONPATH": str(tmp_path)}, *COMMAND)
     assert "NVSHMEM needs an NVIDIA GPU" in text
 
 

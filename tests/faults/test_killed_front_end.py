@@ -230,7 +230,7 @@ def test_pages_of_another_container_stay() -> None:
 @pytest.mark.parametrize("runs", [False, True])
 def test_the_folder_of_a_launcher(name: str, runs: bool, tmp_path: Path) -> None:
     """Protects folders of launchers that run, with the lists that name them, and folders that are none's."""
-    with subprocess.Popen(["sleep", "60"]) as process:
+    with subprocess.Popen(["sleep", "20"]) as process:
         if not runs:
             process.kill()
             process.wait()

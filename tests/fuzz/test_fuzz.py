@@ -29,10 +29,6 @@ def complaint(case: cases.Case, wrong: list[str], err: str) -> str:
     return "\n".join([str(case), *wrong, err[:2000], f"to repeat it: make fuzz CASE={case.seed}"])
 
 
-def judged(found: list[str]) -> None:
-    assert not found, f"{len(found)} cases of seed {SEED}:\n\n" + "\n\n".join(found[:20])
-
-
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What a job script may call: launchers that start nothing, and the program that a canary needs."""
@@ -61,7 +57,7 @@ def test_in_process(part: int, tmp_path: Path, programs: Path) -> None:
         if wrong := list(verdict.wrong(case, noted, folder)):
             found.append(complaint(case, wrong, noted.err))
         shutil.rmtree(folder)
-    judged(found)
+    verdict.judged(found)
 
 
 def run_script(text: str, folder: Path, programs: Path) -> None:
@@ -86,7 +82,7 @@ def test_as_a_process(part: int, tmp_path: Path) -> None:
         wrong += verdict.executed(folder)
         if wrong:
             found.append(complaint(case, wrong, noted.err))
-    judged(found)
+    verdict.judged(found)
 
 
 def test_the_same_seed_is_the_same_case() -> None:

@@ -138,7 +138,7 @@ def test_a_damaged_file(name: str, whole: Path, tmp_path: Path) -> None:
                 file.unlink()
         if wrong:
             found.append(f"{name} {case} {wrong}\n{noted.err[:1500]}")
-    _judge(found)
+    verdict.judged(found)
 
 
 @pytest.mark.slow
@@ -205,7 +205,7 @@ def test_a_damaged_hang_is_tried(
         if wrong:
             found.append(f"{seed} {plan} {wrong}\n{said.err[:1500]}")
     assert tried or ONE
-    _judge(found)
+    verdict.judged(found)
 
 
 def test_damaged_lists_of_hosts(tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ def test_damaged_lists_of_hosts(tmp_path: Path) -> None:
             pass
         except Exception as error:
             found.append(f"{seed} {variable}: {error!r}")
-    _judge(found)
+    verdict.judged(found)
 
 
 def test_damaged_messages_of_ranks(tmp_path: Path) -> None:
@@ -244,7 +244,7 @@ def test_damaged_messages_of_ranks(tmp_path: Path) -> None:
         if any(not (letter.isprintable() or letter == "\n") for letter in screen.getvalue()):
             found.append(f"{seed}: {screen.getvalue()!r}")
         (tmp_path / f"{seed}.jsonl").unlink(missing_ok=True)
-    _judge(found)
+    verdict.judged(found)
 
 
 def _take(lines: list[str], screen: io.StringIO, out: Path) -> None:
@@ -279,7 +279,3 @@ def test_a_sound_message_of_each_kind(tmp_path: Path) -> None:
     kinds = [json.loads(line)["kind"] for line in (tmp_path / "r.jsonl").read_text().splitlines()]
     assert kinds == ["step", "entry", "wires", "evidence", "health", "failure", "fresh", "soak", "end"]
     assert "left out" not in screen.getvalue()
-
-
-def _judge(found: list[str]) -> None:
-    assert not found, f"{len(found)} cases of seed {SEED}:\n\n" + "\n\n".join(found[:10])

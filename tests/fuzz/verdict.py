@@ -72,3 +72,8 @@ def executed(folder: Path) -> Iterator[str]:
 def _temporary(file: Path) -> bool:
     temporary = Path(tempfile.gettempdir())
     return temporary in file.parents and file.relative_to(temporary).parts[0].startswith("wirespeed-")
+
+
+def judged(found: list[str]) -> None:
+    """`found`: what is wrong, case by case."""
+    assert not found, f"{len(found)} cases:\n\n" + "\n\n".join(found[:20])
