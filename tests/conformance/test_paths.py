@@ -209,19 +209,6 @@ def test_a_lie_is_found_out(mpi: InstalledMpi, fault: str, builds: Path, measure
     assert "wrong data" in failure["text"]
 
 
-def test_the_declared_bandwidth_is_measured(measure: Measure) -> None:
-    """Protects the arithmetic from samples to GB/s, against a truth declared: staging by sleeping copies."""
-    done = measure(
-        "pingpong --paths staged --device emulated --sizes 2M --max-time 1 --warmup 0",
-        environment={"WIRESPEED_EMULATED": "count=2,h2d=5e7,d2h=5e7"},
-    ).ok()
-    (entry,) = done.entries
-    assert entry["seconds"]["min"] >= 2 * (2 << 20) / 5e7
-    # One way is half of an iteration, and all of them lie within the time that the size took.
-    assert 2 * entry["iterations"] * entry["seconds"]["mean"] <= entry["elapsed_s"]
-    assert entry["bytes_per_second"]["median"] == pytest.approx(entry["bytes"] / entry["seconds"]["median"])
-
-
 def test_a_test_option_of_one_path(measure: Measure) -> None:
     """Protects a study of one path from changing the others of its run."""
     done = measure(

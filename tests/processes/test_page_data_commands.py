@@ -47,33 +47,33 @@ def error_of(capsys: pytest.CaptureFixture[str]) -> str:
     return line
 
 
-class TestReport:
-    def test_without_a_name(self, file: str, tmp_path: Path) -> None:
-        assert main(["report", file]) == 0
-        assert (tmp_path / "report.html").exists()
-
-    def test_damage_is_named(self, file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        with Path(file).open("a") as stream:
-            stream.write("garbage\n" * 8)
-        (tmp_path / "bad.jsonl").write_text("x\n")
-        assert main(["report", file, "bad.jsonl", "-o", "a.html"]) == 0
-        lines = capsys.readouterr().err.splitlines()
-        assert lines[0].startswith("wirespeed: warning: bad.jsonl is not a result file of wirespeed, nor ")
-        assert len(lines) == 1 + 5 + 1 and lines[1].endswith("damaged, left out") and "3 more" in lines[-1]
+def test_a_report_without_a_name(file: str, tmp_path: Path) -> None:
+    assert main(["report", file]) == 0
+    assert (tmp_path / "report.html").exists()
 
 
-class TestMarkdown:
-    def test_tables_are_rectangular(self, tmp_path: Path) -> None:
-        """A cell too many shifts every figure after it under another head."""
-        text = markdown(*read_sources([*made.everything(tmp_path), str(PAPER)]))
-        for block in text.split("\n\n"):
-            if block.startswith("|"):
-                assert len({len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}) == 1
+def test_damage_is_named(file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Path(file).open("a") as stream:
+        stream.write("garbage\n" * 8)
+    (tmp_path / "bad.jsonl").write_text("x\n")
+    assert main(["report", file, "bad.jsonl", "-o", "a.html"]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith("wirespeed: warning: bad.jsonl is not a result file of wirespeed, nor ")
+    assert len(lines) == 1 + 5 + 1 and lines[1].endswith("damaged, left out") and "3 more" in lines[-1]
 
-    def test_text_is_text(self, tmp_path: Path) -> None:
-        text = markdown(*read_sources([made.write(tmp_path / "h", *made.hostile())]))
-        assert "<" not in text and "\x1b" not in text
-        assert plain("a|b*c*`d`[e](f)\n# g") == r"a\|b\*c\*\`d\`\[e\](f) \# g"
+
+def test_tables_in_markdown_are_rectangular(tmp_path: Path) -> None:
+    """A cell too many shifts every figure after it under another head."""
+    text = markdown(*read_sources([*made.everything(tmp_path), str(PAPER)]))
+    for block in text.split("\n\n"):
+        if block.startswith("|"):
+            assert len({len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}) == 1
+
+
+def test_text_in_markdown_is_text(tmp_path: Path) -> None:
+    text = markdown(*read_sources([made.write(tmp_path / "h", *made.hostile())]))
+    assert "<" not in text and "\x1b" not in text
+    assert plain("a|b*c*`d`[e](f)\n# g") == r"a\|b\*c\*\`d\`\[e\](f) \# g"
 
 
 class TestPlot:

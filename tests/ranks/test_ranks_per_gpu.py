@@ -71,35 +71,33 @@ def test_more_ranks_than_places_is_one_line() -> None:
     assert done.code == 2 and "2 GPUs hold 4 ranks of a host" in done.err and done.err.count("\n") == 1
 
 
-class TestSlices:
-    """A fake CUDA driver in MIG mode, which shows a process one slice."""
+@pytest.mark.parametrize("named", [True, slow_case(False)])
+def test_each_rank_has_its_own_slice(named: bool, builds: Path, measure: Measure) -> None:
+    """Protects the second slice, by --device or CUDA_VISIBLE_DEVICES; no IPC is one line, no crash."""
+    device = ",".join(f"cuda:{name}" for name in SLICES) if named else "cuda"
+    visible = {"FAKE_GPU_SLICES": "1", "CUDA_VISIBLE_DEVICES": ",".join(SLICES)}
+    environment = {**fake_driver(builds, "cuda"), **visible}
+    words = ("--paths", "staged,ipc-write,gpu", "--sizes", "8", *FAST)
+    done = measure(f"pingpong --device {device}", *words, environment=environment).ok()
+    assert devices_of(done) == SLICES
+    assert {entry["path"] for entry in done.entries} == {"staged"}
+    assert "ranks 0-1 use slices of one GPU (0000:a0:00.0)" in done.out
+    assert {one["path"]: one["what"] for one in done.failures} == dict.fromkeys(
+        ("ipc-write", "gpu"), "unavailable"
+    )
+    for failure in done.failures:
+        assert "MIG slices have no peer access, and no IPC" in failure["text"]
+        assert "cuIpcOpenMemHandle" in failure["text"]
 
-    @pytest.mark.parametrize("named", [True, slow_case(False)])
-    def test_each_rank_has_its_own(self, named: bool, builds: Path, measure: Measure) -> None:
-        """Protects the second slice, by --device or CUDA_VISIBLE_DEVICES; no IPC is one line, no crash."""
-        device = ",".join(f"cuda:{name}" for name in SLICES) if named else "cuda"
-        visible = {"FAKE_GPU_SLICES": "1", "CUDA_VISIBLE_DEVICES": ",".join(SLICES)}
-        environment = {**fake_driver(builds, "cuda"), **visible}
-        words = ("--paths", "staged,ipc-write,gpu", "--sizes", "8", *FAST)
-        done = measure(f"pingpong --device {device}", *words, environment=environment).ok()
-        assert devices_of(done) == SLICES
-        assert {entry["path"] for entry in done.entries} == {"staged"}
-        assert "ranks 0-1 use slices of one GPU (0000:a0:00.0)" in done.out
-        assert {one["path"]: one["what"] for one in done.failures} == dict.fromkeys(
-            ("ipc-write", "gpu"), "unavailable"
-        )
-        for failure in done.failures:
-            assert "MIG slices have no peer access, and no IPC" in failure["text"]
-            assert "cuIpcOpenMemHandle" in failure["text"]
 
-    def test_a_slice_that_is_not_there(self, builds: Path, measure: Measure) -> None:
-        """Protects from a stack trace of the rank that finds no device."""
-        environment = {**fake_driver(builds, "cuda"), "FAKE_GPU_SLICES": "1"}
-        environment["CUDA_VISIBLE_DEVICES"] = SLICES[0]
-        words = ("--device", f"cuda:{SLICES[0]},cuda:MIG-none", "--paths", "staged", "--sizes", "8", *FAST)
-        done = measure("pingpong", *words, environment=environment)
-        (failure,) = done.failures
-        assert failure["text"].endswith("the driver shows no such device; 'nvidia-smi -L' lists them")
+def test_a_slice_that_is_not_there(builds: Path, measure: Measure) -> None:
+    """Protects from a stack trace of the rank that finds no device."""
+    environment = {**fake_driver(builds, "cuda"), "FAKE_GPU_SLICES": "1"}
+    environment["CUDA_VISIBLE_DEVICES"] = SLICES[0]
+    words = ("--device", f"cuda:{SLICES[0]},cuda:MIG-none", "--paths", "staged", "--sizes", "8", *FAST)
+    done = measure("pingpong", *words, environment=environment)
+    (failure,) = done.failures
+    assert failure["text"].endswith("the driver shows no such device; 'nvidia-smi -L' lists them")
 
 
 @pytest.mark.parametrize(
