@@ -167,6 +167,10 @@ class Reader(ABC):
         self.points: list[Point] = []
         self.kept = False
         """Are its rows kept?"""
+        self.doubtful: tuple[Point, int, str] | None = None
+        """A row that may be cut off, if it is the last one: its decimals, and its text."""
+        self.decimals: set[int] = set()
+        """Decimals of rows that might have been cut off, and were not."""
 
     @abstractmethod
     def take(self, text: str, line: int) -> bool:
@@ -186,12 +190,28 @@ class Reader(ABC):
 
     def add(self, line: int, *rows: Point) -> bool:
         """Rows of the open table that stand in this line; is there any?"""
+        if self.doubtful and rows:
+            (before, decimals, _), self.doubtful = self.doubtful, None
+            self.decimals.add(decimals)
+            self.add(before.line, before)
         if rows and self.found.has_room(len(rows), line, kept=self.kept):
             self.points += rows
         return bool(rows)
 
+    def add_rounded(self, point: Point, token: str, text: str) -> bool:
+        """A row whose last figure lacks decimals: another row has to follow, or one before to have as few."""
+        decimals = len(token.replace(",", ".").partition(".")[2])
+        if self.doubtful or decimals in self.decimals:
+            self.add(point.line, point)
+        else:
+            self.doubtful = point, decimals, text
+        return True
+
     def close(self) -> None:
-        """Ends the open table."""
+        """Ends the open table, without a last row that was cut off."""
+        if self.doubtful and len(self.found.unknown) < MOST:
+            self.found.unknown.append((self.doubtful[0].line, self.doubtful[2]))
+        self.doubtful, self.decimals = None, set()
         if self.curve is not None and self.points:
             self.found.curves.append(replace(self.curve, points=tuple(self.points)))
         if self.curve is not None:

@@ -108,26 +108,26 @@ class Imb(Reader):
         cells = dict(zip(self.columns, values, strict=True))
         size = count(cells.get("#bytes", 0.0 if self.curve and self.curve.operation == "barrier" else 0.5))
         times = count(cells.get("#repetitions", 0.0))
-        # Two decimals are always printed, unless the line was cut off; messages per second have none.
-        if size is None or times is None or not (self.columns[-1] == "msg/sec" or text[-3:-2] in (".", ",")):
+        if size is None or times is None:
             return False
         time = next((cells[name] for name in _TIMES if name in cells), None)
         rate = cells.get("mbytes/sec")
         if time is None and rate is None:
             return False
-        return self.add(
-            line,
-            Point(
-                size,
-                None if time is None else time / 1e6,
-                rate,  # in the tool's MB, until close() knows which
-                t_min=_micro(cells.get("t_min[usec]")),
-                t_max=_micro(cells.get("t_max[usec]")),
-                repetitions=times if "#repetitions" in cells else None,
-                wrong=cells.get("defects"),
-                line=line,
-            ),
+        point = Point(
+            size,
+            None if time is None else time / 1e6,
+            rate,  # in the tool's MB, until close() knows which
+            t_min=_micro(cells.get("t_min[usec]")),
+            t_max=_micro(cells.get("t_max[usec]")),
+            repetitions=times if "#repetitions" in cells else None,
+            wrong=cells.get("defects"),
+            line=line,
         )
+        # Two decimals are always printed, unless somebody has rounded them; messages per second have none.
+        if self.columns[-1] == "msg/sec" or text[-3:-2] in (".", ","):
+            return self.add(line, point)
+        return self.add_rounded(point, text.split()[-1], text.strip())
 
     def close(self) -> None:
         if self.curve is not None and self.points:

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from wirespeed.foreign.found import MOST, LogStream, Reader
+from wirespeed.foreign.found import LogStream, Reader
 from wirespeed.foreign.shapes import Curve, Point
 from wirespeed.foreign.text import LONGEST_NUMBER
 
@@ -65,10 +65,6 @@ class Osu(Reader):
     def __init__(self, stream: LogStream) -> None:
         super().__init__(stream)
         self._set_columns([])
-        self.doubtful: tuple[Point, int, str] | None = None
-        """A row that may be cut off, if it is the last one: its decimals, and its text."""
-        self.decimals: set[int] = set()
-        """Decimals, other than two, of rows that were not cut off."""
 
     def take(self, text: str, line: int) -> bool:
         if "OSU" in text and (title := _TITLE.match(text.lstrip())) and title["over"]:
@@ -131,14 +127,14 @@ class Osu(Reader):
         last = self.doubtful[0] if self.doubtful else self.points[-1] if self.points else None
         if last and cells[0] <= last.bytes:
             return False
-        # Two decimals are always printed: of a post that was rounded, as many as before.
-        decimals = -1
+        # Two decimals are always printed, unless somebody has rounded them.
+        rounded = ""
         for at in self.rounded:
             token = tokens[at]
             if token[-3:-2] not in (".", ",") or not (token[:-3] + token[-2:]).isdecimal():
                 if not _FIGURE.fullmatch(token):
                     return False
-                decimals = len(token.replace(",", ".").partition(".")[2])
+                rounded = token
         for field, at, is_time in self.fields:
             token = tokens[at]
             value = float(token if "." in token else token.replace(",", "."))
@@ -151,25 +147,7 @@ class Osu(Reader):
             else:
                 cells[_FIELDS["wrong"]] = {"pass": 0.0, "fail": 1.0}.get(tokens[at].lower())
         point = Point._make(cells)
-        if self.doubtful:
-            self._believe(*self.doubtful)
-        self.doubtful = None
-        if decimals < 0 or decimals in self.decimals:
-            return self.add(line, point)
-        self.doubtful = point, decimals, " ".join(tokens)
-        return True
-
-    def _believe(self, point: Point, decimals: int, _: str) -> None:
-        """A line that is not the last one was not cut off."""
-        self.decimals.add(decimals)
-        self.add(point.line, point)
-
-    def close(self) -> None:
-        """Without a last line that was cut off."""
-        if self.doubtful and len(self.found.unknown) < MOST:
-            self.found.unknown.append((self.doubtful[0].line, self.doubtful[2]))
-        self.doubtful, self.decimals = None, set()
-        super().close()
+        return self.add_rounded(point, rounded, " ".join(tokens)) if rounded else self.add(line, point)
 
     def _set_columns(self, columns: list[str]) -> None:
         self.columns = columns
