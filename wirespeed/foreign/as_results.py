@@ -6,14 +6,14 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from wirespeed.foreign.definitions import entry_definition
 from wirespeed.foreign.question import USUAL_SIZES
 from wirespeed.foreign.shapes import Curve, Log, Point
 from wirespeed.job.plan import Plan
 from wirespeed.judge.possible import MEMORY, impossible, why_impossible
-from wirespeed.judge.series import is_collective, is_wrong, on_gpu
+from wirespeed.judge.series import STAGED, is_collective, is_wrong, on_gpu
 from wirespeed.results.contradiction import GIVEN, Contradiction, Quantity
 from wirespeed.results.model import COUNTS, OUTPUT_OF, End, Entry, Failure, Head, Record, StepRecord
 from wirespeed.results.parts import SHORTEST, Device, Environment, Times
@@ -33,8 +33,10 @@ _KINDS = {"H": "pageable", "D": "device", "M": "managed"}
 def results_of(log: Log, file: str) -> Results:
     """The figures of all curves; what is no figure of a size is named in a warning."""
     making = _Making(log, file)
+    mixed = len({STAGED in curve.placement for curve in log.curves}) > 1
     for curve in log.curves:
-        making.add(curve)
+        # The name of a path has the setting only where it tells two tables of one text apart.
+        making.add(curve if mixed else replace(curve, placement=curve.placement.replace(STAGED, "")))
     return making.results()
 
 
@@ -165,7 +167,9 @@ def pattern_of(curve: Curve) -> str:
 def path_of(curve: Curve, *, in_place: bool = False) -> str:
     """'osu-mpi-cuda/D-D': tool, test, memory and pair, without the version, which may be compared."""
     test = "" if curve.operation and curve.tool.startswith(_ONE_TEST) else curve.name
-    how = "" if curve.tool.startswith(("nccl", "rccl")) else curve.placement
+    how = curve.placement
+    if curve.tool.startswith(("nccl", "rccl")):
+        how = STAGED if STAGED in how else ""
     parts = curve.tool.lower(), test, _ends(curve), curve.pair, how, "in place" * in_place
     return "/".join(filter(None, map(_word, parts)))
 
