@@ -21,10 +21,12 @@ from support.records import end, entry, failure, head, make_run, step
 from wirespeed import toml
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.job.path_selection import by_algorithms, select
 from wirespeed.job.plan import Plan
 from wirespeed.judge.spreads import group_of
 from wirespeed.limits import Ceiling
 from wirespeed.paths import all_paths
+from wirespeed.patterns import Shape, find_pattern
 from wirespeed.report.cannot_tell import CANNOT_TELL
 from wirespeed.report.check.evaluate import FAILED, KEPT, check
 from wirespeed.report.check.learn import learn
@@ -225,6 +227,16 @@ class TestMeasuring:
         health = "new_errors = 0\nthrottled = false"
         check_(site('8 = "at most 9 us"', "aware", health), "--measure", "--device", "cpu")
         assert [plan.sizes for plan in fake.plans] == [(8,)]
+
+    @pytest.mark.parametrize(("path", "found"), [("host", "host"), ("host:best", "host:best")])
+    def test_no_other_algorithm(self, path: str, found: str, fake: FakeRun, check_: Check) -> None:
+        """Protects a health check's time: allreduce by itself measures two algorithms."""
+        text = site('8 = "at most 9 us"', path, 'pattern = "allreduce"\nranks = 2')
+        check_(text, "--measure", "--device", "cpu")
+        (plan,) = fake.plans
+        shape = Shape(2, dict(plan.options))
+        paths = by_algorithms(select(plan.paths), find_pattern("allreduce").at(shape), shape)
+        assert [one.name for one in paths] == [found]
 
     def test_just_what_is_asked_for(self, fake: FakeRun, check_: Check) -> None:
         text = site('8 = "at most 2 us"\n64 = "at most 2 us"') + site('8 = "at most 2 us"', "staged")

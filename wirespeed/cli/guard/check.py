@@ -185,13 +185,16 @@ class _Job(NamedTuple):
 def plans(base: Plan, requirements: Sequence[Requirement]) -> Iterator[Plan]:
     """One for each pattern with its options, and each set of sizes."""
     from wirespeed.patterns import Shape, find_pattern
+    from wirespeed.patterns.rules import LIBRARY
 
     sizes: dict[tuple[_Job, str], set[int]] = defaultdict(set)
     for requirement in requirements:
         if requirement.bytes is None:
             continue
         pattern = find_pattern(requirement.pattern)
-        own = {option.key: option.default for option in pattern.options} | requirement.options
+        # A path's name says by which algorithm: others are not measured with it.
+        usual = {one.key: LIBRARY if one.in_one_table else one.default for one in pattern.options}
+        own = usual | requirement.options
         job = _Job(
             requirement.pattern,
             requirement.ranks or pattern.at(Shape(0, own)).rank_rule.exact or 0,
