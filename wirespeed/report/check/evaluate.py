@@ -345,7 +345,8 @@ def _judge(asked: Requirement, run: Run, entry: Entry) -> BoundOutcome:
     ratio = seconds / easy
     across = beyond and what == CANNOT_TELL and not entry.contended and not compared.uncertain
     within = ", but its interval contains the bound" if across else ""
-    wide = ", but its interval is wider than ±100 %" if compared.uncertain and what == CANNOT_TELL else ""
+    word = "and" if waited else "but"
+    wide = f", {word} its interval is wider than ±100 %" if compared.uncertain and what == CANNOT_TELL else ""
     text = f"{compared.figure}, {bound.text} wanted{waited}{within}{wide}{suffix}"
     if not slow_is_bad:
         return BoundOutcome(asked, what, text, 1 / ratio, where=where)
