@@ -100,7 +100,7 @@ def compare(
     """
     old, new, refused = aligned(old, new)
     matched = match(old, new)
-    lacking = [*refused, *by_path(matched.lacking)]
+    lacking = [*refused, *by_path(matched.lacking, matched.keys)]
     if not (refused or matched.pairs or any(matched.impossible)):
         ends = zip(names, (matched.only_old, matched.only_new), strict=True)
         sides = "; ".join(f"{name} has {_listed(keys)}" for name, keys in ends if keys or not lacking)

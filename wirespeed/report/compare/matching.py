@@ -84,6 +84,12 @@ class Matched:
     lacking: list[tuple[Key, Reason]] = field(default_factory=list)
     """Figures that one side has, and that the other one's runs were to measure."""
 
+    @property
+    def keys(self) -> list[Key]:
+        """Of all figures that can be true."""
+        lacking = [key for key, _ in self.lacking]
+        return [*(pair.key for pair in self.pairs), *self.only_old, *self.only_new, *lacking]
+
 
 def match(old: Sequence[Run], new: Sequence[Run]) -> Matched:
     """Pairs with equal conditions; where each side has one set of HOW left for a key, those two as well."""

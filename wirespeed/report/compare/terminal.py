@@ -27,7 +27,7 @@ from wirespeed.report.compare.verdicts import GAINED, SAYS, UNNAMED, Verdict, Ve
 from wirespeed.report.console.columns import Column, Table, table
 from wirespeed.report.console.console import say
 from wirespeed.report.facts import figures
-from wirespeed.report.grouping import grouped, size_range
+from wirespeed.report.grouping import grouped, size_range, size_ranges
 from wirespeed.units import format_rate, format_seconds, format_size
 
 MAX_ROWS = 20
@@ -209,9 +209,13 @@ def _failures(rows: Iterable[Verdict]) -> list[str]:
 
 def _alone(comparison: Comparison) -> list[str]:
     lines = []
+    compared = [figure.key for figure in comparison.verdicts.figures]
+    every = grouped(
+        (key.series, key.bytes) for key in (*compared, *comparison.only_old, *comparison.only_new)
+    )
     for side, keys in (("old", comparison.only_old), ("new", comparison.only_new)):
         curves = grouped((key.series, key.bytes) for key in keys)
-        what = [f"{series.title} at {size_range(sizes)}" for series, sizes in curves.items()]
+        what = [f"{series.title} at {size_ranges(sizes, every[series])}" for series, sizes in curves.items()]
         if what:
             lines.append(f"Only in {side}, so not compared: {'; '.join(what)}")
     for side, left_out in zip(("old", "new"), comparison.impossible, strict=True):

@@ -30,7 +30,7 @@ from wirespeed.report.cannot_tell import (
     Unjudged,
 )
 from wirespeed.report.compare.matching import FigurePair, Key, Matched, entries
-from wirespeed.report.grouping import grouped, size_range, size_ranges
+from wirespeed.report.grouping import grouped, size_ranges
 from wirespeed.results.launches import by_launch, launch
 from wirespeed.results.runs import Entry, Failure, Run
 from wirespeed.statistics.samples import median
@@ -107,7 +107,7 @@ class Verdicts:
 
 def unjudged(found: Verdicts) -> list[Unjudged]:
     """Figures and paths that cannot be told, by path and reason."""
-    return by_path(unsure(found))
+    return by_path(unsure(found), [figure.key for figure in found.figures])
 
 
 def unsure(found: Verdicts) -> list[tuple[Key, Reason]]:
@@ -129,11 +129,14 @@ def launches_left_out(found: Verdicts) -> list[Unjudged]:
     ]
 
 
-def by_path(figures: Iterable[tuple[Key, Reason]], when: str = "") -> list[Unjudged]:
-    """Lists what is not judged, by path and reason; `when`: words behind the sizes."""
+def by_path(
+    figures: Iterable[tuple[Key, Reason]], among: Iterable[Key] = (), when: str = ""
+) -> list[Unjudged]:
+    """Lists what is not judged, by path and reason. `among`: all that is compared; `when`: last words."""
     alike = grouped(((key.series, reason), key.bytes) for key, reason in figures)
+    every = grouped((key.series, key.bytes) for key in among)
     return [
-        Unjudged(f"{key.title} at {size_range(sizes)}{when}", reason)
+        Unjudged(f"{key.title} at {size_ranges(sizes, every.get(key, ()))}{when}", reason)
         for (key, reason), sizes in alike.items()
     ]
 

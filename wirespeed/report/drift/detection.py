@@ -189,7 +189,7 @@ class Drift:
             return [Unjudged("all figures", TOO_EARLY)]
         latest = dict([*unsure(self.verdicts), *self.lacking])
         before = [(key, reason) for key, reason in self.ever_untold.items() if key not in latest]
-        return [*by_path(latest.items()), *by_path(before, " for a while")]
+        return [*by_path(latest.items()), *by_path(before, when=" for a while")]
 
     @property
     def keys(self) -> list[tuple[str, int]]:
