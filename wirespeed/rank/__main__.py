@@ -9,6 +9,11 @@ from pathlib import Path
 
 sys.path[0] = str(Path(__file__).resolve().parents[2])
 
+from wirespeed.errors import WirespeedError  # noqa: E402
 from wirespeed.rank.main import main  # noqa: E402
 
-main(sys.argv[1] if sys.argv[1:] else "")
+try:
+    main(sys.argv[1] if sys.argv[1:] else "")
+except WirespeedError as error:
+    print(f"wirespeed: {error}", file=sys.stderr)
+    sys.exit(error.code)

@@ -42,15 +42,14 @@ BY_HAND = (
 
 def main(word: str) -> NoReturn:
     """Measures the step in the word, or in a JSON file of that name; ends the process, without exit handlers,
-    which could undo the exit code.
+    which could undo the exit code. Raises WirespeedError for what is no order.
     """
     started = time.monotonic()
     try:
         spec = StepSpec.of(decode(word))
     except (OSError, ValueError, LookupError, TypeError, AttributeError, zlib.error) as error:
         why = error.strerror if isinstance(error, OSError) else "it is no order of one path"
-        print(f"wirespeed: {word[:80]}: {why}; {BY_HAND}", file=sys.stderr)
-        sys.exit(ExitCode.USAGE)
+        raise WirespeedError(f"{word[:80]}: {why}; {BY_HAND}", ExitCode.USAGE) from None
     profiled = "WIRESPEED_PROFILED" in os.environ
     if not profiled:
         set_environment(spec.variables)
