@@ -133,6 +133,14 @@ class TestPlot:
         limits = [word for word in plotted(RESULTS / "h200-x4-copy.jsonl") if word.startswith("limit")]
         assert limits == ["limits 57.6 GB/s (PCIe), 58.4 GB/s (PCIe)", "limit 2400 GB/s (GPU memory)"]
 
+    def test_times_alone_have_no_panel_of_bandwidth(
+        self, plotted: Callable[..., list[str]], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        loads = str(RESULTS / "loads/h200-x2-load.jsonl")
+        assert not [word for word in plotted(loads) if "GB" in word]
+        assert main(["plot", loads, "--kind", "bandwidth", "-o", "a.svg"]) == 2
+        assert "there is no bandwidth to plot" in capsys.readouterr().err
+
     @pytest.mark.parametrize("most", [1.5, 4, 30, 3000])
     def test_an_axis_has_plain_numbers(
         self, plotted: Callable[..., list[str]], tmp_path: Path, most: float

@@ -89,6 +89,10 @@ def plot(sources: Sequence[Source], out: str, paths: Sequence[str], kind: str, a
     looks = looks_of(curves)
     several = len({measured.number for measured, _ in curves}) > 1
     scaled = _scalings(curves) if programs and kind == "both" else []
+    if not any(entry.amount for measured, path in curves for entry in measured.run.of_path(path)):
+        if kind == "bandwidth":
+            raise WirespeedError("these figures are times alone: there is no bandwidth to plot")
+        kind = "time"
     kinds = ("time", "bandwidth") if kind == "both" else (kind,)
     height = max(INCHES[1] / 3, BAR_INCHES * (len(curves) + 3)) if programs and not scaled else INCHES[1]
     rows = max(1, len(scaled))

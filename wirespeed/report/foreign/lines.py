@@ -123,7 +123,7 @@ def _once(line: str, said: set[str]) -> Iterator[str]:
 
 def _wire(one: Explained, said: set[str]) -> Iterator[str]:
     if one.wire:
-        line = f"  wire: {one.wire.name}, {one.wire.rate / 1e9:g} GB/s one way ({one.wire.words})"
+        line = f"  wire: {one.wire.name}, {one.wire.rate / 1e9:.4g} GB/s one way ({one.wire.words})"
         yield from _once(line, said)
 
 
