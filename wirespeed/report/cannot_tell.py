@@ -75,21 +75,21 @@ def code(unjudged: bool, *, strict: bool) -> ExitCode:
     return ExitCode.WORSE if strict else ExitCode.CANNOT_TELL
 
 
-def slowdowns(subject: str, found: Iterable[tuple[float, str]]) -> str:
+def slowdowns(subject: str, found: Iterable[tuple[float, str]], misses: str = "miss", more: str = "") -> str:
     """'9 times in 10 this finds a path that became 2.1 % (aware) to 44 % slower (host)'.
 
     `found`: slowdowns as shares of the time, each with its name; at least one. No names where both ends are
-    alike.
+    alike. `misses`, `more`: words where one is found only beyond MAX_TIMES.
     """
     (least, first), *_, (most, last) = sorted([*found] * 2, key=lambda pair: pair[0])
     missed = f"even at {MAX_TIMES} times"
     if is_missed(least):
-        return f"9 times in 10 this would miss {subject} {missed}"
+        return f"9 times in 10 this would {misses} {subject} {missed}{more}"
     start, one, other = f"9 times in 10 this finds {subject} that became", slower(least), slower(most)
     if one == other:
         return f"{start} {one}"
     if is_missed(most):
-        return f"{start} {one} ({first}); it would miss one {missed} ({last})"
+        return f"{start} {one} ({first}); it would {misses} one {missed} ({last}){more}"
     for unit in (" slower", " times as slow"):
         if one.endswith(unit) and other.endswith(unit):
             return f"{start} {one.removesuffix(unit)} ({first}) to {other} ({last})"

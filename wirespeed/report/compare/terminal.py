@@ -259,7 +259,7 @@ def legend(comparison: Comparison) -> list[str]:
     ]
     smallest = [(group.smallest, _where(group)) for group in groups if group.smallest is not None]
     if smallest:
-        told.append(slowdowns("a range of sizes", smallest))
+        told.append(slowdowns("a range of sizes", smallest, "not name", ", but call it too noisy to tell"))
     if comparison.least:
         told.append(f"changes by up to {figures.percent(comparison.least)} count as none (--least)")
     if comparison.spread is not None:
