@@ -77,8 +77,8 @@ GPUS: Fact = ("GPU", "GPUs", "")
 
 
 def _facts(runs: Iterable[Run], paths: Collection[str]) -> dict[Fact, str]:
-    """Values seen on this side."""
-    measured = [run for run in runs if run.entries or run.failures]
+    """Values seen on this side, by the runs that measured something, if any did."""
+    measured = [run for run in runs if run.entries or run.failures] or [*runs]
     found = grouped((fact, value) for run in measured for fact, value in _of_run(run))
     return {
         fact: " | ".join(sorted(set(values))) for fact, values in found.items() if fact[2] in ("", *paths)
