@@ -25,7 +25,7 @@ from wirespeed.report.compare.matching import match
 from wirespeed.report.export.timeline import RangeLog, StepRanges, refuse_archive, trace, write_archive
 from wirespeed.report.facts.machine import title
 from wirespeed.report.terminal.timing_table import print_timing, seconds_of
-from wirespeed.results.events import StepEnd, StepStart
+from wirespeed.results.model import StepEnd, StepStart
 from wirespeed.results.runs import collect
 
 MS = 1_000_000

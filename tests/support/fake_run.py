@@ -12,8 +12,7 @@ from support.records import entry
 from wirespeed.errors import ExitCode
 from wirespeed.job.messages import Progress
 from wirespeed.job.plan import Plan
-from wirespeed.results.events import StepStart
-from wirespeed.results.model import Event
+from wirespeed.results.model import Event, StepStart
 from wirespeed.results.reading import record_of
 
 Observer = Callable[[Event], None]

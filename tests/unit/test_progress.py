@@ -25,8 +25,7 @@ from wirespeed.job.plan import Plan
 from wirespeed.report.console import status_line
 from wirespeed.report.terminal import progress
 from wirespeed.results import reading
-from wirespeed.results.events import StepStart
-from wirespeed.results.model import Event
+from wirespeed.results.model import Event, StepStart
 
 RESULTS = Path(__file__).parents[2] / "results"
 

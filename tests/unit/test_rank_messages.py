@@ -38,11 +38,9 @@ from wirespeed.job.messages import (
 )
 from wirespeed.results import model, parts
 from wirespeed.results.contradiction import BatchClock
-from wirespeed.results.fresh import Fresh
-from wirespeed.results.model import OF_RANKS
-from wirespeed.results.run_record import RunRecord
+from wirespeed.results.model import OF_RANKS, Fresh
+from wirespeed.results.parts import RunRecord, Start
 from wirespeed.results.soak import Soak
-from wirespeed.results.start import Start
 from wirespeed.statistics import samples
 from wirespeed.statistics.histogram import HistogramCounts
 from wirespeed.statistics.samples import Samples

@@ -10,8 +10,7 @@ from wirespeed.evidence.nics.used import nic_name
 from wirespeed.host.pci_topology import DISTANCES, cpu_distance
 from wirespeed.host.process import cpu_list, span
 from wirespeed.limits.wires import PORTS
-from wirespeed.results.nics import RankNics
-from wirespeed.results.parts import Rank, Wire
+from wirespeed.results.parts import Rank, RankNics, Wire
 from wirespeed.results.runs import Run
 
 ORDER = [*DISTANCES]

@@ -19,9 +19,8 @@ from wirespeed.fleet.window import HistoryWindow, NodeFacts, facts_of, window_of
 from wirespeed.inputs import files_below, why
 from wirespeed.job.plan import Plan
 from wirespeed.results.decoding import printable
-from wirespeed.results.parts import Whole
+from wirespeed.results.parts import Whole, moment
 from wirespeed.results.reading import cannot, is_named_so, read, read_json, shown
-from wirespeed.results.run_record import moment
 from wirespeed.results.runs import Run, collect
 
 CONTENTS = "packed.json"

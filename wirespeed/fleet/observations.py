@@ -10,8 +10,7 @@ from msgspec import Struct
 
 from wirespeed.fleet.names import node_name
 from wirespeed.results.model import Entry, StepRecord
-from wirespeed.results.parts import Rank
-from wirespeed.results.run_record import moment
+from wirespeed.results.parts import Rank, moment
 from wirespeed.results.runs import Run
 from wirespeed.units import format_size
 

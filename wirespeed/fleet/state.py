@@ -13,8 +13,8 @@ from msgspec import Struct, field, json
 from wirespeed.errors import WirespeedError
 from wirespeed.fleet.names import node_name, not_a_node
 from wirespeed.inputs import files_below
+from wirespeed.results.parts import moment
 from wirespeed.results.reading import read_json, shown
-from wirespeed.results.run_record import moment
 from wirespeed.results.whole_file import replace_whole
 
 FILE = "fleet-run.json"

@@ -34,11 +34,18 @@ from wirespeed.job.outcome import Outcome
 from wirespeed.job.plan import Plan
 from wirespeed.paths import TransferPath
 from wirespeed.results.decoding import fitted
-from wirespeed.results.events import StepEnd, StepStart
-from wirespeed.results.fresh import Fresh
-from wirespeed.results.model import Entry, Evidence, Health, LeftOut, RankRecord, Wires
-from wirespeed.results.nics import RankNics
-from wirespeed.results.parts import Cores
+from wirespeed.results.model import (
+    Entry,
+    Evidence,
+    Fresh,
+    Health,
+    LeftOut,
+    RankRecord,
+    StepEnd,
+    StepStart,
+    Wires,
+)
+from wirespeed.results.parts import Cores, RankNics
 from wirespeed.results.recorder import Observer, Recorder, StepJob
 from wirespeed.results.soak import Soak
 

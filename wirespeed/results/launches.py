@@ -11,7 +11,6 @@ from msgspec import UNSET, UnsetType, structs
 
 from wirespeed.job.records import in_unit
 from wirespeed.judge.model import LaunchId, LaunchMedian
-from wirespeed.results.health_parts import NewErrors, Throttled
 from wirespeed.results.model import Entry, Health
 from wirespeed.results.parts import (
     SHORTEST,
@@ -19,12 +18,14 @@ from wirespeed.results.parts import (
     Checked,
     Cores,
     Interval,
+    NewErrors,
+    Start,
     TeamFigure,
+    Throttled,
     Timed,
     Times,
     rates,
 )
-from wirespeed.results.start import Start
 from wirespeed.statistics.samples import CONFIDENCE, median, median_interval
 
 Number = TypeVar("Number", int, float)

@@ -7,7 +7,7 @@ name in the file. The notes under members are the schema's.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, NamedTuple, get_args
 
 from msgspec import UNSET, Meta, UnsetType, field, structs
 
@@ -15,17 +15,14 @@ from wirespeed.job.cause import Cause
 from wirespeed.job.messages import Note, Picture, Progress, RankRanges
 from wirespeed.job.plan import Plan
 from wirespeed.results.contradiction import BatchClock, Contradiction
-from wirespeed.results.events import StepEnd, StepStart
 from wirespeed.results.findings import RecordedFinding
-from wirespeed.results.fresh import Fresh
-from wirespeed.results.health_parts import ClockRates, NewErrors, Throttled
-from wirespeed.results.nics import RankNics
 from wirespeed.results.parts import (
     SHORTEST,
     Amount,
     Baseline,
     Checked,
     Clock,
+    ClockRates,
     Copies,
     Cores,
     CountedWire,
@@ -33,25 +30,29 @@ from wirespeed.results.parts import (
     Environment,
     Fact,
     LoadedMpi,
+    Moment,
+    NewErrors,
+    Pointer,
     ProgramTimes,
     Rank,
+    RankNics,
     Rates,
     RecordedHistogram,
     RecordPart,
+    RunRecord,
     Share,
     Stack,
+    Start,
     TeamFigure,
     Texts,
+    Throttled,
     Timed,
     Times,
     Whole,
     Wire,
     one_of,
 )
-from wirespeed.results.pointers import Pointer
-from wirespeed.results.run_record import Moment, RunRecord
 from wirespeed.results.soak import Soak
-from wirespeed.results.start import Start
 from wirespeed.statistics.stopping import INTERRUPTED
 
 SCHEMA = 2
@@ -435,6 +436,45 @@ class Doctor(RecordPart, frozen=True, kw_only=True, tag_field="kind", tag="docto
     findings: list[RecordedFinding] = []
     fastest: list[dict[str, Any]] = []
     """Best path by size."""
+
+
+class Fresh(RunRecord, frozen=True, kw_only=True, tag="fresh"):
+    """Messages of one size, each from memory that was allocated for it, all of them checked and right."""
+
+    step: Whole = 0
+    launch: Fact = 1
+    pattern: str = ""
+    path: str
+    memory: str = ""
+    bytes: Whole
+    """Size of one message."""
+    messages: Whole = 0
+    """Allocations, each of both buffers of every rank."""
+    seconds: Amount = 0.0
+    """Median of the first message from new memory, by the definition of the figure of this path and size."""
+    known_s: Amount = 0.0
+    """Median of the message after it, from the same memory."""
+    at: Moment = ""
+
+
+class StepStart(NamedTuple):
+    """A path begins."""
+
+    path: str
+    at: int
+    """Nanoseconds of the front end's monotonic clock."""
+    done: int
+    """Paths that are over."""
+    total: int
+    launch: int = 1
+    launches: int = 1
+
+
+class StepEnd(NamedTuple):
+    """A path's job step is over."""
+
+    at: int
+    """As in StepStart."""
 
 
 Record = Head | StepRecord | Entry | Health | Wires | Evidence | Failure | Soak | Fresh | Doctor | End

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from datetime import MAXYEAR, MINYEAR, datetime, timezone
 from typing import TYPE_CHECKING, Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from wirespeed.host.mps import STATES as MPS_STATES
+from wirespeed.host.pci_topology import DISTANCES
 from wirespeed.job.records import LARGEST, rate
 
 MUCH_WAITED, SOME_WAITED = 0.2, 0.02
@@ -425,3 +428,124 @@ class Copies(Sparse, frozen=True, kw_only=True):
     setup_host_to_device: Copied = NO_COPIES
     """Outside of iterations: while buffers were filled and compared, once."""
     setup_device_to_host: Copied = NO_COPIES
+
+
+MUCH_SKEW = 0.05
+"""Share of a figure, above which it is said how far apart the ranks began."""
+
+
+class Start(RecordPart, frozen=True, kw_only=True):
+    """Common beginning of samples, and the distance between the ranks of a host."""
+
+    by: str = ""
+    """agreed time: at one moment, from which every rank's sample counts; else the barrier that they left."""
+    samples: Whole = 0
+    """Number of samples that were looked at."""
+    skew_s: Amount | None = None
+    """Median over the samples of how long after the agreed moment, or after the first rank, the last rank of
+    a host began; null: not known."""
+    skew_max_s: Amount | None = None
+    """The largest."""
+    why: str | None = None
+    """Why the ranks of a host could not agree on a moment."""
+
+
+class Pointer(RecordPart, frozen=True, kw_only=True):
+    """The driver's facts about a rank's device memory; null: it does not say."""
+
+    rank: Whole = 0
+    memory: str | None = None
+    """device, host, managed, unregistered."""
+    device: Whole | None = None
+    """Number of the GPU that it lies on."""
+    context: str | None = None
+    """primary; own: of another context; none: memory of a pool or of a mapping."""
+    ipc: bool | None = None
+    """Can another process open it by a legacy IPC handle?"""
+    rdma: bool | None = None
+    """Can a network adapter reach it by GPUDirect RDMA?"""
+    library: str | None = None
+    """The library that handed it out; null: the driver."""
+
+
+class NewErrors(RecordPart, frozen=True, kw_only=True):
+    """Errors of one kind that a counter rose by."""
+
+    host: str = ""
+    place: str
+    """GPU 0 link 3, mlx5_0 port 1, eth0, ..."""
+    what: str
+    """NVLink replay errors, PCIe replays, ..."""
+    count: Fact
+
+
+class Throttled(Sparse, frozen=True, kw_only=True):
+    """Clocks that something held back. Settings and idling do not count."""
+
+    host: str = ""
+    place: str
+    """GPU 0, CPU."""
+    reason: str
+    """its power cap, its temperature limit, ..."""
+    seconds: Amount | None = None
+    """For how long; missing: there is no counter."""
+    times: Whole | None = None
+    """Number of times; missing: there is no counter."""
+    before: bool = False
+    """Were they held back when the path began?"""
+    after: bool = False
+    """Were they when it ended?"""
+
+
+class ClockRates(RecordPart, frozen=True, kw_only=True):
+    """Clocks of one GPU, in megahertz: sm, memory, most_sm, most_memory."""
+
+    host: str = ""
+    place: str
+    before: dict[str, Whole] = {}
+    after: dict[str, Whole] = {}
+
+
+class UsedNic(Sparse, frozen=True, kw_only=True):
+    """A port or an interface by which bytes of a rank left its host."""
+
+    name: str
+    """mlx5_0:1 or eth0."""
+    share: Share | None = None
+    """Share of the bytes that all NICs of the rank's host carried, by their counters; missing: not known."""
+    distance: Annotated[str, one_of(*DISTANCES)] = ""
+    """From the rank's GPU, or its CPUs where it has none, as nvidia-smi topo names it; missing: not known."""
+    transport: str = ""
+    """By the log of UCX or NCCL: tcp, rc_mlx5, IB, Socket, ...; missing: no log names the NIC."""
+    gpudirect: bool | UnsetType = UNSET
+    """Did the NIC reach GPU memory by itself (GPUDirect RDMA), by NCCL's log? Missing: no log says."""
+
+
+class RankNics(Sparse, frozen=True, kw_only=True):
+    """The NICs of one rank."""
+
+    rank: Whole
+    host: str = ""
+    nics: tuple[UsedNic, ...] = ()
+    by: tuple[str, ...] = ()
+    """counters; counters of its host, where several ranks share several NICs; log."""
+
+
+Moment = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
+"""ISO 8601, with its offset from UTC."""
+
+
+class RunRecord(RecordPart, frozen=True, kw_only=True, tag_field="kind"):
+    """A line of a run."""
+
+    run: Annotated[str, Meta(extra_json_schema={"pattern": "^[0-9a-f]{12}$"})]
+    """Names the run; every line of it carries this."""
+
+
+def moment(text: str) -> datetime | None:
+    """A time in UTC, without an offset; None of a text that is no date, or too far off to reckon with."""
+    with suppress(ValueError, OverflowError):
+        at = datetime.fromisoformat(text)
+        at = (at.astimezone(timezone.utc) if at.tzinfo else at).replace(tzinfo=None)
+        return at if MINYEAR < at.year < MAXYEAR else None
+    return None

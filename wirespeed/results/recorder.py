@@ -20,12 +20,12 @@ from wirespeed.job.plan import Plan
 from wirespeed.paths import TransferPath
 from wirespeed.results.decoding import fitted
 from wirespeed.results.environment import environment
-from wirespeed.results.fresh import Fresh
 from wirespeed.results.model import (
     End,
     Entry,
     Event,
     Failure,
+    Fresh,
     Head,
     LeftOut,
     RankRecord,

@@ -15,7 +15,6 @@ from wirespeed.limits import FAN, Ceiling, Used, ceiling, field_ceiling
 from wirespeed.patterns import Pattern, find_pattern
 from wirespeed.patterns.rules import VARIANTS
 from wirespeed.results.contradictions import contradictions
-from wirespeed.results.fresh import Fresh
 from wirespeed.results.judgement import IMPOSSIBLE, Judged
 from wirespeed.results.launches import combined, with_earlier
 from wirespeed.results.model import (
@@ -25,14 +24,14 @@ from wirespeed.results.model import (
     Event,
     Evidence,
     Failure,
+    Fresh,
     Head,
     Health,
     Record,
     StepRecord,
     Wires,
 )
-from wirespeed.results.parts import Wire
-from wirespeed.results.run_record import RunRecord
+from wirespeed.results.parts import RunRecord, Wire
 from wirespeed.results.soak import Soak
 from wirespeed.statistics.stopping import INTERRUPTED, Stopping
 

@@ -11,10 +11,10 @@ import msgspec
 
 from wirespeed.job.cause import Cause, SharedAddress
 from wirespeed.job.plan import Plan
-from wirespeed.results import contradiction, findings, health_parts, model, nics, parts, soak
+from wirespeed.results import contradiction, findings, model, parts, soak
 from wirespeed.statistics.stopping import Stopping
 
-MODULES = (findings, parts, health_parts, nics, contradiction, soak, model)
+MODULES = (findings, parts, contradiction, soak, model)
 CLASSES = {name: kind for module in MODULES for name, kind in vars(module).items()}
 CLASSES |= {"Plan": Plan, "Stopping": Stopping, "Cause": Cause, "SharedAddress": SharedAddress}
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from wirespeed.job.soaking import WRONG_KINDS
-from wirespeed.results.parts import Amount, Fact, Rate, RecordPart, Texts, Whole, one_of
-from wirespeed.results.run_record import Moment, RunRecord
+from wirespeed.results.parts import Amount, Fact, Moment, Rate, RecordPart, RunRecord, Texts, Whole, one_of
 
 Kind = Annotated[str, one_of(*WRONG_KINDS)]
 

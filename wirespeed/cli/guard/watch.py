@@ -106,7 +106,7 @@ def _once(plan: Plan, store: Any, drift: Any, watching: Any) -> ExitCode:
     from wirespeed.frontend import session
     from wirespeed.frontend.bound import Bound
     from wirespeed.host.temporary import temporary_folder
-    from wirespeed.results.run_record import RunRecord
+    from wirespeed.results.parts import RunRecord
     from wirespeed.results.runs import Run
 
     repetition, code = Run(), ExitCode.OK

@@ -14,7 +14,7 @@ from wirespeed.report.facts.labels import pattern as pattern_of
 from wirespeed.report.facts.markers import sign
 from wirespeed.report.grouping import grouped
 from wirespeed.results.launches import with_earlier
-from wirespeed.results.run_record import moment
+from wirespeed.results.parts import moment
 from wirespeed.results.runs import Entry, Run
 
 Labels = tuple[tuple[str, str], ...]

@@ -17,8 +17,7 @@ from typing import Any
 from wirespeed._version import __version__
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.job.messages import Facts, RankRanges
-from wirespeed.results.events import StepEnd, StepStart
-from wirespeed.results.model import Event
+from wirespeed.results.model import Event, StepEnd, StepStart
 from wirespeed.results.whole_file import write_whole
 
 FRONT_END = 1

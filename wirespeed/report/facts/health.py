@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from wirespeed.report.facts import figures
 from wirespeed.report.grouping import grouped, together
-from wirespeed.results.health_parts import Throttled
 from wirespeed.results.launches import with_earlier
 from wirespeed.results.model import Entry, Health
+from wirespeed.results.parts import Throttled
 from wirespeed.results.runs import Run
 
 MAX_PLACES = 2

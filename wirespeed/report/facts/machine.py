@@ -11,9 +11,7 @@ from wirespeed.host.mpi import Mpi, title_of
 from wirespeed.report.facts import figures
 from wirespeed.report.grouping import grouped, together
 from wirespeed.results.model import StepRecord
-from wirespeed.results.parts import Cpu, Device, Environment, LoadedMpi, Rank
-from wirespeed.results.pointers import Pointer
-from wirespeed.results.run_record import moment
+from wirespeed.results.parts import Cpu, Device, Environment, LoadedMpi, Pointer, Rank, moment
 from wirespeed.results.runs import Run
 
 CONTEXTS = {

@@ -11,8 +11,7 @@ from wirespeed.host.process import span
 from wirespeed.limits import Ceiling
 from wirespeed.report.facts.shares import exceeds
 from wirespeed.report.grouping import grouped, size_range, together
-from wirespeed.results.nics import RankNics, UsedNic
-from wirespeed.results.parts import Copied
+from wirespeed.results.parts import Copied, RankNics, UsedNic
 from wirespeed.results.runs import Entry, Evidence, Run
 from wirespeed.units import format_rate, format_size
 

@@ -20,8 +20,7 @@ from wirespeed.report.console.console import make_console
 from wirespeed.report.console.status_line import Clock, Teller
 from wirespeed.report.facts import figures, soaks
 from wirespeed.results.decoding import printable
-from wirespeed.results.events import StepStart
-from wirespeed.results.model import Event, Head
+from wirespeed.results.model import Event, Head, StepStart
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Failure
 from wirespeed.results.soak import Soak
 from wirespeed.statistics.stopping import INTERRUPTED
