@@ -10,6 +10,7 @@ from support.command import Done, Measure, wirespeed
 from support.selection import slow_case
 
 from wirespeed.job.path_selection import unsuited
+from wirespeed.job.plan import Plan
 from wirespeed.paths import find_path
 from wirespeed.patterns import all_patterns
 from wirespeed.patterns.collectives.operation import CollectivePattern
@@ -81,7 +82,7 @@ def test_every_pattern(
     ]
     paths = {path: find_path(path) for path in any_pattern}
     assert set(found) == {
-        (one.name, name) for one in wanted for name, path in paths.items() if not unsuited(path, one)
+        (one.name, name) for one in wanted for name, path in paths.items() if not unsuited(path, one, Plan())
     }
     for (pattern, path), messages in found.items():
         assert not [message for message in messages if message["kind"] == "failure"], (

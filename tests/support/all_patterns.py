@@ -132,12 +132,11 @@ class Measuring:
                     soak=soak,
                     test=tuple(tuple(word.split("=")) for word in test),  # type: ignore[misc]
                 )
-                fixed = pattern.at(Shape(self.world.size, options)).size_rule.fixed
+                placed = pattern.at(Shape(self.world.size, options))
+                fixed = placed.size_rule.fixed
                 for name in paths.split(","):
                     path = find_path(name)
-                    if path.intra_rank == pattern.kind.intra_rank and not unsuited(
-                        path, pattern, options=options
-                    ):
+                    if path.intra_rank == pattern.kind.intra_rank and not unsuited(path, placed, plan):
                         self._path(plan, name, fixed or tuple(map(int, sizes.split(","))))
 
     def _path(self, plan: Plan, name: str, sizes: tuple[int, ...]) -> None:

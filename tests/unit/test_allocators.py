@@ -47,10 +47,10 @@ def test_what_works_is_not() -> None:
 def test_a_library_with_memory_of_its_own() -> None:
     """Protects from a figure of NVSHMEM's heap under the name of another allocator."""
     pattern = find_pattern("pingpong")
-    why = unsuited(find_path("shmem"), pattern, "openmp")
+    why = unsuited(find_path("shmem"), pattern, Plan(allocator="openmp"))
     assert why is not None and "--allocator openmp" in why
-    assert unsuited(find_path("shmem"), pattern, "driver") is None
-    assert unsuited(find_path("aware"), pattern, "openmp") is None
+    assert unsuited(find_path("shmem"), pattern, Plan()) is None
+    assert unsuited(find_path("aware"), pattern, Plan(allocator="openmp")) is None
 
 
 def test_a_command_that_is_tried_again_has_the_same_memory() -> None:

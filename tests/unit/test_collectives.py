@@ -15,6 +15,7 @@ from support.limited import used
 
 from wirespeed.errors import WirespeedError
 from wirespeed.job.path_selection import by_algorithms, select, unsuited
+from wirespeed.job.plan import Plan
 from wirespeed.limits import ceiling
 from wirespeed.paths import find_path
 from wirespeed.patterns import Place, Shape, Step, Work, all_patterns, find_pattern
@@ -286,10 +287,10 @@ def test_entries_of_a_path(golden: Golden) -> None:
     assert isinstance(allreduce, CollectivePattern)
 
     def entries(algorithm: str, words: str) -> str:
-        shape, lines = Shape(4, {"algorithm": algorithm} if algorithm else {}), []
+        pattern, lines = allreduce.at(Shape(4, {"algorithm": algorithm} if algorithm else {})), []
         for word in words.split():
             try:
-                chosen = by_algorithms(select([word]), allreduce, shape)
+                chosen = by_algorithms(select([word]), pattern)
                 lines += [f"{path.name} [{path.algorithm}] {path.options}" for path in chosen]
             except WirespeedError as error:
                 lines.append(f"{word} is refused: {error}")
@@ -300,7 +301,7 @@ def test_entries_of_a_path(golden: Golden) -> None:
         for algorithm, words in ENTRIES.items()
     }
     for name, other in ODD:
-        why = unsuited(find_path(name), find_pattern(other or "allreduce"), allocator="pool")
+        why = unsuited(find_path(name), find_pattern(other or "allreduce"), Plan(allocator="pool"))
         texts[f"{name} for {other or 'allreduce'} in memory of a pool"] = why or "suited"
     golden("patterns/algorithms", texts)
 

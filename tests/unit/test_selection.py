@@ -19,7 +19,7 @@ from wirespeed.job import path_selection
 from wirespeed.job.path_selection import select, suited, unsuited
 from wirespeed.job.plan import Plan
 from wirespeed.paths import Switch, TransferPath, all_paths, find_path
-from wirespeed.patterns import find_pattern
+from wirespeed.patterns import Shape, find_pattern
 from wirespeed.transports import ALL
 from wirespeed.units import parse_sizes
 
@@ -87,16 +87,15 @@ def test_which_paths_carry_what(golden: Golden) -> None:
     """Protects an operation from a path that cannot have it; one that was named is answered, and stays."""
     told = {}
     for name, options, asked in CARRIED:
-        pattern = find_pattern(name)
+        pattern = find_pattern(name).at(Shape(2, options))
         every = select(["all"], intra_rank=pattern.name == "copy")
-        answers = [f"{path}: {unsuited(find_path(path), pattern, options=options)}" for path in asked]
-        carry = suited(every, ["all"], pattern, options)
+        answers = [f"{path}: {unsuited(find_path(path), pattern, Plan())}" for path in asked]
+        carry = suited(every, ["all"], pattern)
         rest = [path for path in every if path not in carry]
         found = f"those but {names(rest)}" if len(rest) < len(carry) else names(carry)
         told[f"{name} {options or ''}"] = "\n".join([f"of all: {found}", *answers])
-        assert set(asked) & {path.name for path in every} <= {
-            path.name for path in suited(every, asked, pattern, options)
-        }
+        able = {path.name for path in suited(every, asked, pattern)}
+        assert set(asked) & {path.name for path in every} <= able
     golden("cli/carried", told)
     assert not [path for path in select([]) if path.loads]
 

@@ -51,7 +51,7 @@ def parse(word: str) -> Load:
         raise WirespeedError(f"--with {pattern}: it needs a file, which --with cannot name")
     carrier = find_path(path)
     select([path], intra_rank=found.kind.intra_rank)
-    if why := lacks(carrier, found, {option.key: option.default for option in found.options}):
+    if why := lacks(carrier, found):
         raise WirespeedError(f"{pattern}:{path}: {why}")
     return Load(pattern, path, parse_size(size) if size else DEFAULT_SIZE)
 

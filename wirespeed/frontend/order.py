@@ -24,7 +24,7 @@ from wirespeed.job.path_selection import ALL, by_algorithms, select, suited, uns
 from wirespeed.job.plan import Plan
 from wirespeed.launchers import LaunchedRank
 from wirespeed.paths import TransferPath, all_paths
-from wirespeed.patterns import Option, Shape, find_pattern
+from wirespeed.patterns import Option, Pattern, Shape, find_pattern
 from wirespeed.results.environment import numa_nodes
 from wirespeed.results.store import shared_gpus_before
 from wirespeed.units import format_size
@@ -141,9 +141,13 @@ def _paths_inside(plan: Plan, kind: str, place: LaunchedRank) -> list[TransferPa
     return sorted(usable, key=lambda path: (path.gpu_aware_mpi, path.tried_first))
 
 
+def _placed(plan: Plan) -> Pattern:
+    """The plan's pattern in its job."""
+    return find_pattern(plan.pattern).at(Shape(plan.ranks, dict(plan.options)))
+
+
 def _why_not(plan: Plan, found: Machine, path: TransferPath) -> str | None:
-    options, pattern = dict(plan.options), find_pattern(plan.pattern)
-    return found.availability(path) or unsuited(path, pattern, plan.allocator, plan.device, options)
+    return found.availability(path) or unsuited(path, _placed(plan), plan)
 
 
 def _check_places(plan: Plan, found: Machine) -> None:
@@ -190,15 +194,15 @@ def _refuse_shared_gpus(plan: Plan, found: Machine) -> None:
 
 def _check_memory(plan: Plan, found: Machine) -> None:
     """Raises WirespeedError for a program's grid that this host's memory cannot hold."""
-    pattern, shape = find_pattern(plan.pattern), Shape(plan.ranks, dict(plan.options))
+    pattern = _placed(plan)
     # What goes into a file that has figures already is a failure there, and ends nothing else.
     if not pattern.kind.program or plan.resume:
         return
-    room, needed = _room(plan, found), pattern.at(shape).extent(0, plan.sizes[0])
+    room, needed = _room(plan, found), pattern.extent(0, plan.sizes[0])
     if room is not None and needed > room:
         raise WirespeedError(
-            f"--size {shape.options['size']}: each rank needs two buffers of "
-            f"{_in_mib(needed)}, and there is free memory for {_in_mib(room)}; write a smaller size"
+            f"--size {pattern['size']}: each rank needs two buffers of "
+            f"{needed >> 20} MiB, and there is free memory for {room >> 20} MiB; write a smaller size"
         )
 
 
@@ -206,10 +210,6 @@ def _room(plan: Plan, found: Machine) -> int | None:
     """Bytes for each of a rank's two buffers, where all ranks are on this host."""
     least = min((int(device.get("bytes") or 0) for device in found.devices), default=0)
     return room_for_buffers(plan.ranks, least, emulated=found.kind == "emulated")
-
-
-def _in_mib(bytes_: int) -> str:
-    return f"{bytes_ >> 20} MiB"
 
 
 def _usual_ranks(plan: Plan, found: Machine) -> int:
@@ -270,21 +270,18 @@ def chosen_paths(plan: Plan, kind: str, mpi: bool = True) -> list[TransferPath]:
 
     `mpi`: False where no MPI joins the ranks, and other paths are the defaults between host buffers.
     """
-    pattern = find_pattern(plan.pattern)
+    pattern = _placed(plan)
     words = plan.paths or ((ALL,) if pattern.kind.one_sided else ())
-    chosen = select(words, kind != "host", pattern.kind.intra_rank)
-    chosen = chosen or select(words, intra_rank=pattern.kind.intra_rank)
+    every = select(words, intra_rank=pattern.kind.intra_rank)
+    chosen = select(words, kind != "host", pattern.kind.intra_rank) or [*every]
     if not (mpi or plan.paths or pattern.kind.intra_rank or pattern.kind.one_sided):
         chosen += [path for path in all_paths() if path.instead_of_mpi]
     if pattern.kind.needs_device and kind == "host" and not any(path.name in words for path in chosen):
         raise WirespeedError(f"{pattern.name}: {pattern.kind.needs_device}", ExitCode.UNAVAILABLE)
-    options = dict(plan.options)
     # Where GPUs' paths alone have the operation, the reason why they cannot be measured is shown.
-    chosen = suited(chosen, plan.paths, pattern, options) or suited(
-        select(words, intra_rank=pattern.kind.intra_rank), plan.paths, pattern, options
-    )
+    chosen = suited(chosen, plan.paths, pattern) or suited(every, plan.paths, pattern)
     if pattern.kind.of_all_ranks:
-        return by_algorithms(chosen, pattern, Shape(plan.ranks, dict(plan.options)))
+        return by_algorithms(chosen, pattern)
     if not pattern.kind.program:
         return chosen
     if not plan.paths:
@@ -304,12 +301,12 @@ def with_room(plan: Plan, room: int | None) -> tuple[Plan, str | None]:
 
     `room`: bytes for each of a rank's two buffers; None: nobody knows.
     """
-    pattern, shape = find_pattern(plan.pattern), Shape(plan.ranks, dict(plan.options), memory=room)
-    if room is None or pattern.at(shape).size_rule.fixed is not None:
+    pattern = find_pattern(plan.pattern).at(Shape(plan.ranks, dict(plan.options), memory=room))
+    if room is None or pattern.size_rule.fixed is not None:
         return plan, None
 
     def fits(size: int) -> bool:
-        return max(pattern.at(shape).extent(rank, size) for rank in range(plan.ranks)) <= room
+        return max(pattern.extent(rank, size) for rank in range(plan.ranks)) <= room
 
     sizes = tuple(filter(fits, plan.sizes)) or plan.sizes[:1]
     if sizes == plan.sizes:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
-from types import MappingProxyType
-from typing import Any
 
 from wirespeed.errors import WirespeedError
+from wirespeed.job.plan import Plan
 from wirespeed.paths import TransferPath, all_paths, find_path
-from wirespeed.patterns import Pattern, Shape
+from wirespeed.patterns import Pattern
 from wirespeed.patterns.rules import BEST, EVERY, LIBRARY, VARIANTS
 
 ALL = "all"
@@ -54,15 +53,14 @@ def copies_both_ways(path: TransferPath) -> bool:
     )
 
 
-def suited(
-    paths: Iterable[TransferPath], words: Sequence[str], pattern: Pattern, options: Mapping[str, Any]
-) -> list[TransferPath]:
+def suited(paths: Iterable[TransferPath], words: Sequence[str], pattern: Pattern) -> list[TransferPath]:
     """Without paths that are not named and cannot carry the pattern."""
-    return [path for path in paths if path.name in words or not lacks(path, pattern, options)]
+    return [path for path in paths if path.name in words or not lacks(path, pattern)]
 
 
-def lacks(path: TransferPath, pattern: Pattern, options: Mapping[str, Any]) -> str | None:
+def lacks(path: TransferPath, pattern: Pattern) -> str | None:
     """The part of the pattern that this path cannot do, in one line."""
+    options = pattern.shape.options
 
     def names(able: Callable[[TransferPath], bool]) -> str:
         return ", ".join(path.name for path in all_paths() if able(path))
@@ -85,16 +83,16 @@ def lacks(path: TransferPath, pattern: Pattern, options: Mapping[str, Any]) -> s
     return None
 
 
-def by_algorithms(paths: Iterable[TransferPath], pattern: Pattern, shape: Shape) -> list[TransferPath]:
+def by_algorithms(paths: Iterable[TransferPath], pattern: Pattern) -> list[TransferPath]:
     """Each path with the library's own operation, in each of its ways, and by each algorithm asked for.
 
     Raises WirespeedError where a library's way is asked for that none of the paths has.
     """
-    names = str(shape.options.get("algorithm") or f"{LIBRARY},{BEST}").split(",")
+    names = str(pattern.shape.options.get("algorithm") or f"{LIBRARY},{BEST}").split(",")
     if EVERY in names:
         from wirespeed.patterns.collectives.operation import as_operation
 
-        names = [LIBRARY, *VARIANTS, *as_operation(pattern).algorithms(shape.ranks)]
+        names = [LIBRARY, *VARIANTS, *as_operation(pattern).algorithms(pattern.ranks)]
     names = list(dict.fromkeys(names))
     found = []
     for path in paths:
@@ -119,20 +117,14 @@ def by_algorithms(paths: Iterable[TransferPath], pattern: Pattern, shape: Shape)
     return list({path.name: path for path in found}.values())
 
 
-def unsuited(
-    path: TransferPath,
-    pattern: Pattern,
-    allocator: str = "driver",
-    device: str = "auto",
-    options: Mapping[str, Any] = MappingProxyType({}),
-) -> str | None:
-    """Why this path cannot carry this pattern in such memory, in one line; None if it can."""
-    if why := lacks(path, pattern, options):
+def unsuited(path: TransferPath, pattern: Pattern, plan: Plan) -> str | None:
+    """Why this path cannot carry this pattern in the plan's memory, in one line; None if it can."""
+    if why := lacks(path, pattern):
         return why
-    if device.startswith("openmp") and (why := _computes(path, pattern) or beyond_openmp(path)):
+    if plan.device.startswith("openmp") and (why := _computes(path, pattern) or beyond_openmp(path)):
         return why
-    if path.own_memory and allocator != "driver":
-        return f"its library hands out its memory itself; leave out --allocator {allocator}"
+    if path.own_memory and plan.allocator != "driver":
+        return f"its library hands out its memory itself; leave out --allocator {plan.allocator}"
     if path.into and pattern.kind.in_place:
         return f"it needs two buffers, and {pattern.name} works in one"
     if path.algorithm and not pattern.kind.of_all_ranks:

@@ -296,11 +296,12 @@ def _job(wanted: Wanted, pattern: Pattern, plan: Plan, system: System | None) ->
     job = _begun(wanted, pattern.name, system)
     gpus = job.gpus_per_node
     each = _ranks_per_node(wanted, pattern, plan, gpus)
-    if refusal := pattern.at(Shape(wanted.nodes * each, dict(plan.options))).refuse():
+    pattern = pattern.at(Shape(wanted.nodes * each, dict(plan.options)))
+    if refusal := pattern.refuse():
         raise WirespeedError(refusal)
     words = plan.paths or ((ALL,) if pattern.kind.one_sided else ())
     paths = select(words, plan.device != "cpu" and gpus > 0, pattern.kind.intra_rank)
-    paths = suited(paths, plan.paths, pattern, dict(plan.options))
+    paths = suited(paths, plan.paths, pattern)
     if not paths:
         raise WirespeedError(
             "--paths: none of them can be measured without a GPU; --gpus-per-node N says how many a node has"

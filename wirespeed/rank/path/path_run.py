@@ -153,8 +153,7 @@ class PathRunner:
         if self._context.pattern.kind.of_all_ranks:
             self._context = by_algorithm(self._context, path.algorithm or LIBRARY)
         context = self._context
-        plan, options = self._plan, context.shape.options
-        why = unsuited(path, context.pattern, plan.allocator, plan.device, options)
+        why = unsuited(path, context.pattern, self._plan)
         if context.pattern.kind.of_all_ranks:
             from wirespeed.patterns.collectives.operation import as_operation
 
