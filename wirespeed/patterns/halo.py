@@ -6,9 +6,25 @@ from wirespeed.patterns.base import Pattern
 from wirespeed.patterns.rules import Option, RankRule, Timing
 from wirespeed.patterns.steps import Derived, Figure, Step, Transfer
 
-WEST, EAST, NORTH, SOUTH = range(4)
-_OPPOSITE = (EAST, WEST, SOUTH, NORTH)
+WEST, EAST, SOUTH, NORTH = range(4)
+OPPOSITE = (EAST, WEST, NORTH, SOUTH)
 _WAYS = ((-1, 0), (1, 0), (0, -1), (0, 1))
+
+
+def neighbours(rank: int, grid: tuple[int, int], around: tuple[bool, bool]) -> dict[int, int]:
+    """The other rank beyond each side that has one, in a grid of (columns, rows), rank 0 in the south-west.
+
+    `around`: in x and y, are opposite sides neighbours?
+    """
+    columns, rows = grid
+    y, x = divmod(rank, columns)
+    found = {}
+    for side, (dx, dy) in enumerate(_WAYS):
+        there_x = (x + dx) % columns if around[0] else x + dx
+        there_y = (y + dy) % rows if around[1] else y + dy
+        if (there_x, there_y) != (x, y) and 0 <= there_x < columns and 0 <= there_y < rows:
+            found[side] = there_y * columns + there_x
+    return found
 
 
 class Halo(Pattern):
@@ -48,27 +64,18 @@ class Halo(Pattern):
             return f"{self.ranks} ranks do not fill rows of {columns}"
         return super().refuse()
 
-    def neighbours(self, rank: int) -> list[tuple[int, int]]:
-        """(way, rank) of each."""
-        columns, rows = self.grid
-        y, x = divmod(rank, columns)
-        found = []
-        for way, (dx, dy) in enumerate(_WAYS):
-            there_x, there_y = x + dx, y + dy
-            if self["periodic"]:
-                there_x, there_y = there_x % columns, there_y % rows
-            if (there_x, there_y) != (x, y) and 0 <= there_x < columns and 0 <= there_y < rows:
-                found.append((way, there_y * columns + there_x))
-        return found
+    def neighbours(self, rank: int) -> dict[int, int]:
+        """By side."""
+        return neighbours(rank, self.grid, (self["periodic"],) * 2)
 
     def steps(self, rank: int, size: int, phase: int = 0) -> list[Step]:
-        around = self.neighbours(rank)
+        around = self.neighbours(rank).items()
         # What goes east lands at the western edge there. Two neighbours may be one rank (two columns,
         # periodic): messages between two ranks match in order, so the receives follow their senders' order.
-        sends = tuple(Transfer(peer, size, way * size, _OPPOSITE[way] * size) for way, peer in around)
+        sends = tuple(Transfer(peer, size, way * size, OPPOSITE[way] * size) for way, peer in around)
         receives = tuple(
-            Transfer(peer, size, way * size, _OPPOSITE[way] * size)
-            for way, peer in sorted(around, key=lambda pair: _OPPOSITE[pair[0]])
+            Transfer(peer, size, way * size, OPPOSITE[way] * size)
+            for way, peer in sorted(around, key=lambda pair: OPPOSITE[pair[0]])
         )
         return [Step(sends, receives)]
 

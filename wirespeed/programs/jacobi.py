@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from wirespeed.patterns.halo import EAST, NORTH, OPPOSITE, SOUTH, WEST
 from wirespeed.patterns.rules import Option
 from wirespeed.patterns.steps import Place, Step, Transfer, Work
 from wirespeed.programs.base import (
@@ -32,7 +33,6 @@ from wirespeed.programs.jacobi_blocks import (
     JacobiBlock,
     Launches,
 )
-from wirespeed.programs.plane import EAST, NORTH, OPPOSITE, SOUTH, WEST
 
 PARTS = to_lines(16 + 16 * MAX_BLOCKS)
 """Bytes of what blocks of threads leave of one norm."""

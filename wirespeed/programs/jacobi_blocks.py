@@ -6,9 +6,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
 
+from wirespeed.patterns.halo import EAST, NORTH, SOUTH, WEST
 from wirespeed.patterns.steps import Place, Work
 from wirespeed.programs.base import to_lines
-from wirespeed.programs.plane import EAST, NORTH, SOUTH, WEST, Plane
+from wirespeed.programs.plane import Plane
 
 TILE, STRIP, TILE_ROWS, THREADS = 1024, 32, 4, 256
 """Sizes in jacobi.h: points of a tile in x, of a strip at a cut side; rows of a tile, lanes of a block."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from wirespeed.patterns.halo import EAST, NORTH, OPPOSITE, SOUTH, WEST
 from wirespeed.patterns.rules import Option
 from wirespeed.patterns.steps import Place, Step, Transfer, Work
 from wirespeed.programs.base import (
@@ -40,7 +41,6 @@ from wirespeed.programs.lbm_math import (
     Wave,
     temperature,
 )
-from wirespeed.programs.plane import EAST, NORTH, OPPOSITE, SOUTH, WEST
 
 CASES = ("shear-wave", "sound-wave", "heat", "rayleigh-taylor")
 TAU = 0.6

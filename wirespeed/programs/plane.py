@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-WEST, EAST, SOUTH, NORTH = range(4)
-OPPOSITE = (EAST, WEST, NORTH, SOUTH)
-_WAYS = ((-1, 0), (1, 0), (0, -1), (0, 1))
+from wirespeed.patterns.halo import neighbours
 
 
 def parse_grid(word: str) -> tuple[int, int]:
@@ -44,18 +42,8 @@ class Plane:
 
     def neighbours(self, rank: int) -> dict[int, int]:
         """The other rank beyond each side that has one: WEST, EAST, SOUTH, NORTH."""
-        y, x = divmod(rank, self.columns)
-        found = {}
-        for side, (dx, dy) in enumerate(_WAYS):
-            there_x, there_y = x + dx, y + dy
-            if self.periodic:
-                there_x, there_y = there_x % self.columns, there_y % self.rows
-            there = there_y * self.columns + there_x
-            if self.walled and there_y != y + dy:
-                continue
-            if there != rank and 0 <= there_x < self.columns and 0 <= there_y < self.rows:
-                found[side] = there
-        return found
+        around = self.periodic, self.periodic and not self.walled
+        return neighbours(rank, (self.columns, self.rows), around)
 
 
 def divisions(ranks: int) -> list[tuple[int, int]]:
