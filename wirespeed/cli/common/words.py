@@ -8,12 +8,23 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from wirespeed.errors import WirespeedError
 from wirespeed.host.profilers import PROFILERS
 from wirespeed.job.plan import ALLOCATORS, CONTEXTS
 from wirespeed.units import parse_rate, parse_share, parse_size, parse_sizes, parse_time
+
+
+def _written(param: click.Parameter | None, ctx: click.Context | None) -> str | None:
+    """Name of the option, or of the variable that gives its value; None: it is no option."""
+    if not isinstance(param, click.Option):
+        return None
+    if ctx and ctx.get_parameter_source(param.name or "") is ParameterSource.ENVIRONMENT:
+        variables = [param.envvar] if isinstance(param.envvar, str) else param.envvar or ()
+        return next(filter(os.environ.get, variables), param.opts[0])
+    return param.opts[0]
 
 
 class Word(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.3
@@ -41,10 +52,10 @@ class Word(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.
         return self.name
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Raises WirespeedError, in one line that begins with the option's name."""
+        """Raises WirespeedError, in one line that begins with the option's name, or its variable's."""
         if not isinstance(value, str):
             return value
-        name = param.opts[0] if isinstance(param, click.Option) else self.name
+        name = _written(param, ctx) or self.name
         try:
             return self.read(value)
         except ValueError as error:
