@@ -234,8 +234,8 @@ class TestMeasuring:
         text = site('8 = "at most 9 us"', path, 'pattern = "allreduce"\nranks = 2')
         check_(text, "--measure", "--device", "cpu")
         (plan,) = fake.plans
-        shape = Shape(2, dict(plan.options))
-        paths = by_algorithms(select(plan.paths), find_pattern("allreduce").at(shape), shape)
+        pattern = find_pattern("allreduce").at(Shape(2, dict(plan.options)))
+        paths = by_algorithms(select(plan.paths), pattern)
         assert [one.name for one in paths] == [found]
 
     def test_just_what_is_asked_for(self, fake: FakeRun, check_: Check) -> None:
