@@ -92,7 +92,7 @@ def running(plan: Plan) -> Iterator[None]:
         background = background_plan(parse(plan.background), plan, out)
         with log.open("wb") as written:
             process = subprocess.Popen(
-                [sys.executable, str(Path(__file__).parent), encode(background)],
+                [sys.executable, str(Path(__file__).parent), encode(background), "0", *sys.argv],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=written,
