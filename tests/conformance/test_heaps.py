@@ -81,7 +81,7 @@ def test_without_the_library(measure: Measure, tmp_path: Path) -> None:
 
 def test_a_gpu_shared_by_two_ranks(shmem: dict[str, str], measure: Measure) -> None:
     """Protects from streams of one GPU that wait for each other for ever."""
-    text = refusal(measure, shmem | {"WIRESPEED_EMULATED": "count=1"}, *COMMAND)
+    text = refusal(measure, shmem | {"WIRESPEED_EMULATED": "count=1"}, *COMMAND, "--ranks-per-gpu 2")
     assert "ranks 0 and 1 share a GPU, and NVSHMEM needs one for each rank" in text
 
 
