@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 import sys
 from pathlib import Path
@@ -20,7 +19,7 @@ from support.records import as_read, end, entry, head, make_run
 
 import wirespeed
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.report.export.formats import FORMATS
+from wirespeed.report.export.formats import TEXTS
 from wirespeed.report.facts.machine import title
 from wirespeed.results.parts import Environment
 from wirespeed.results.reading import read
@@ -39,9 +38,7 @@ FIGURES = st.dictionaries(
 
 
 def export(name: str, *runs: Run) -> str:
-    stream = io.StringIO()
-    FORMATS[name](runs, stream, None)
-    return stream.getvalue()
+    return TEXTS[name](runs, ())
 
 
 def samples(text: str) -> dict[str, dict[tuple[str, str], Any]]:

@@ -14,7 +14,7 @@ from rich.console import Console
 from support.measured import measured
 from support.records import entry, make_run, step
 
-from wirespeed.report.export.formats import FORMATS
+from wirespeed.report.export.formats import TEXTS, print_tables
 from wirespeed.report.export.markdown import markdown
 from wirespeed.report.export.ticket import MOST_LINES
 from wirespeed.report.facts import markers
@@ -75,8 +75,10 @@ def contained(found: list[Statement], text: str) -> set[Statement]:
 
 
 def printed(form: str, source: Source) -> str:
+    if form != "table":
+        return TEXTS[form](source.runs, source.findings)
     stream = io.StringIO()
-    FORMATS[form](source.runs, stream, None, False, False, source.findings)
+    print_tables(source.runs, source.findings, stream)
     return stream.getvalue()
 
 

@@ -14,7 +14,7 @@ from support.golden import Golden
 from support.records import SIZES, entry, failure, full_run, make_run, shown
 
 from wirespeed.report.console.console import PIPE_WIDTH, ascii_locale, make_console, sparkline
-from wirespeed.report.export.formats import FORMATS
+from wirespeed.report.export.formats import TEXTS, print_tables
 from wirespeed.report.facts import figures, markers
 from wirespeed.report.terminal import run_summary
 from wirespeed.results.runs import Failure
@@ -78,7 +78,7 @@ class TestTable:
                 assert times == heads[rows.index(row) // len(SIZES)].count("one way")
 
     @pytest.mark.parametrize("kind", ["soak", "failure", "whole path", "no bytes"])
-    @pytest.mark.parametrize("style", FORMATS)
+    @pytest.mark.parametrize("style", ["table", *TEXTS])
     @pytest.mark.parametrize("explain", [False, True])
     def test_without_a_figure_a_run_may_be_longer_than_a_screen(
         self, kind: str, style: str, explain: bool
@@ -94,10 +94,14 @@ class TestTable:
         ]
         if kind == "no bytes":
             records = [entry("host", 0, 1e-6), *(failure("host", size, "hang", "stuck") for size in sizes)]
-        stream = io.StringIO()
         pattern = "allreduce" if style == "nccl-tests" else "pingpong"
-        FORMATS[style]([make_run(*records, pattern=pattern)], stream, None, explain, False)
-        if style == "table" and kind != "no bytes":
+        run = make_run(*records, pattern=pattern)
+        if style != "table":
+            TEXTS[style]([run], ())
+            return
+        stream = io.StringIO()
+        print_tables([run], (), stream, explain=explain)
+        if kind != "no bytes":
             assert all(re.search(rf"\bpath{number}\b", stream.getvalue()) for number in range(len(sizes)))
 
     def test_a_pipe_gets_a_wide_plain_table(self, monkeypatch: pytest.MonkeyPatch) -> None:

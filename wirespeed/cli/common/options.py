@@ -327,8 +327,13 @@ class Reporting:
         stream: IO[str] | None = None,
     ) -> None:
         """The runs, on stdout or a stream; `recorded`: what the doctor found, by the same file."""
-        from wirespeed.report.export.formats import FORMATS
+        from wirespeed.report.export.formats import TEXTS, print_tables
 
         stream = sys.stdout if stream is None else stream
-        FORMATS[self.format](runs, stream, self.against, self.explain, self.all_sizes, recorded)
+        if self.format == "table":
+            more = {"explain": self.explain, "all_sizes": self.all_sizes}
+            print_tables(runs, recorded, stream, self.against, **more)
+        else:
+            # Line by line: with PYTHONUNBUFFERED, Python drops the rest when a long write falls short.
+            stream.writelines(TEXTS[self.format](runs, recorded).splitlines(keepends=True))
         stream.flush()

@@ -21,19 +21,17 @@ from wirespeed.results.findings import RecordedFinding
 from wirespeed.results.launches import Combined
 from wirespeed.results.runs import Entry, Run
 
-Writer = Callable[..., None]
-"""Takes runs, a stream, the system to compare with; of a table: explained? all sizes?; then the doctor's
-findings."""
 
-
-def _table(
+def print_tables(
     runs: Sequence[Run],
+    recorded: Sequence[RecordedFinding],
     stream: IO[str],
-    against: str | None,
+    against: str | None = None,
+    *,
     explain: bool = False,
     all_sizes: bool = False,
-    recorded: Sequence[RecordedFinding] = (),
 ) -> None:
+    """As a terminal has them. `recorded`: the doctor's findings; `against`: the system to compare with."""
     from wirespeed.report.console.console import make_console, say
     from wirespeed.report.systems.published_curves import load_system, print_against
     from wirespeed.report.terminal.other_conditions import print_halves, print_ratios
@@ -70,27 +68,14 @@ def _json(runs: Sequence[Run], recorded: Sequence[RecordedFinding]) -> str:
     return f'{{"summary": {told},\n"records": [\n{lines}\n]}}\n'
 
 
-def _text(text_of: Callable[[Sequence[Run]], str]) -> Writer:
-    return _with_findings(lambda runs, _: text_of(runs))
-
-
-def _with_findings(text_of: Callable[[Sequence[Run], Sequence[RecordedFinding]], str]) -> Writer:
-    def write(runs: Sequence[Run], stream: IO[str], *more: Any) -> None:
-        recorded = more[3] if len(more) > 3 else ()
-        # Line by line: with PYTHONUNBUFFERED, Python drops the rest of a long text when a write falls short.
-        stream.writelines(text_of(runs, recorded).splitlines(keepends=True))
-
-    return write
-
-
-FORMATS: dict[str, Writer] = {
-    "table": _table,
-    "json": _with_findings(_json),
-    "ticket": _with_findings(to_ticket),
-    "csv": _text(to_csv),
-    "tutorial": _text(tutorial),
-    "osu": _text(to_osu),
-    "nccl-tests": _text(to_nccl_tests),
-    "prometheus": _text(to_prometheus),
-    "reframe": _text(to_reframe),
+TEXTS: dict[str, Callable[[Sequence[Run], Sequence[RecordedFinding]], str]] = {
+    "json": _json,
+    "ticket": to_ticket,
+    "csv": lambda runs, _: to_csv(runs),
+    "tutorial": lambda runs, _: tutorial(runs),
+    "osu": lambda runs, _: to_osu(runs),
+    "nccl-tests": lambda runs, _: to_nccl_tests(runs),
+    "prometheus": lambda runs, _: to_prometheus(runs),
+    "reframe": lambda runs, _: to_reframe(runs),
 }
+"""All formats but the table, of runs and the doctor's findings."""
