@@ -176,6 +176,12 @@ def table(columns: Sequence[Column[Row]], rows: Sequence[Row], *, ruled: bool = 
     return Table(columns, [("", rows)], ruled)
 
 
+def filled(columns: Sequence[Column[Row]], rows: Sequence[Row]) -> list[Column[Row]]:
+    """The first column, and those in which a row has something to say."""
+    first, *others = columns
+    return [first, *(column for column in others if any(column.cell(row) for row in rows))]
+
+
 def fold(
     names: Sequence[str], build: Callable[[Sequence[str], int], Table[Row]], width: int
 ) -> list[Table[Row]]:

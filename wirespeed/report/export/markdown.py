@@ -9,7 +9,7 @@ from wirespeed.report.console.columns import Row, Table
 from wirespeed.report.facts.doctor_findings import findings
 from wirespeed.report.facts.slowest_teams import describe
 from wirespeed.report.facts.statement import ReportSection
-from wirespeed.report.page.notes import about, failed, method, notes
+from wirespeed.report.page.notes import WIDTH, about, failed, method, notes
 from wirespeed.report.sources import ReportRun, Source, all_findings, measured, nothing_found
 from wirespeed.report.views import pairs, view_of
 from wirespeed.report.views.size_table import TableLayout
@@ -18,8 +18,6 @@ from wirespeed.results.runs import Run
 
 MAX_ROWS = 200
 """Sizes of one run in a table; the result file has the rest."""
-WIDTH = 120
-"""Letters of a terminal that has the same tables."""
 _SIGNS = {"good": "✓", "note": "→", "warning": "!", "bad": "✕"}
 
 

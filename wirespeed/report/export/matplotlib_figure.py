@@ -1,6 +1,6 @@
 """Figures for papers, by matplotlib: time and bandwidth against size, with intervals and limits.
 
-A program has one size: its paths are bars, or curves over the number of ranks (scaling_figure.py).
+A program has one size: its paths are bars, or curves over the number of ranks.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.limits import Ceiling
 from wirespeed.limits.wires import WIRE_KINDS
-from wirespeed.report.facts.scaling import IDEAL, Scaling, ScalingCurve, scalings
+from wirespeed.report.facts.scaling import IDEAL, Scaling, scalings
 from wirespeed.report.grouping import grouped
 from wirespeed.report.page.styles import DASHES, LIGHT, Style, styles
 from wirespeed.report.sources import ReportRun, Source, measured
@@ -54,7 +54,7 @@ MAX_SIZES = 6
 """Labels of an axis of sizes."""
 CLOSE = 0.036
 """Share of the axis below which the words of two limits would cover each other."""
-RED = "#b3261e"
+RED, QUIET, MARKERS = "#b3261e", "#555555", "os^DvP*X"
 FEWEST = 3
 """Sizes of a curve; fewer are points."""
 WIRES = {kind: wire.name for kind, wire in WIRE_KINDS.items()}
@@ -188,14 +188,7 @@ def _draw(panel: Axes, kind: str, curve: Curve, look: Style, *, named: bool) -> 
     def values(name: str) -> list[float]:
         return [value(kind, entry, getattr(entry, name)) for entry in entries]
 
-    style: Any = {
-        "color": LIGHT[look.hue],
-        "linestyle": line_of(look),
-        "linewidth": 1.1,
-        "marker": MARKERS[measured.number % len(MARKERS)],
-        "markersize": 2.4,
-        "label": name_of(curve, named=named),
-    }
+    style = _style(look, measured.number, name_of(curve, named=named), 2.4)
     if len(entries) < FEWEST:
         # A line between them would show sizes that nobody has measured.
         middle, ends = values("seconds"), [values("low"), values("high")]
@@ -338,12 +331,6 @@ def draw_limits(panel: Axes, limits: Mapping[float, str]) -> None:
         panel.annotate(words, (0.01, alike[-1]), color=RED, fontsize=7, **place)
 
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-QUIET, MARKERS = "#555555", "os^DvP*X"
-
-
 def draw_scaling(time: Axes, efficiency: Axes, scaling: Scaling, looks: Mapping[str, Style]) -> None:
     """The time of a step on the left, the efficiency on the right; both have the ideal line."""
     ranks = scaling.ranks
@@ -351,7 +338,7 @@ def draw_scaling(time: Axes, efficiency: Axes, scaling: Scaling, looks: Mapping[
     time.plot(ranks, [1e6 * scaling.ideal(count) for count in ranks], **dots)
     efficiency.plot(ranks, [100.0] * len(ranks), **dots)
     for number, curve in enumerate(scaling.curves):
-        style = _style(curve, looks, number)
+        style = _style(looks[curve.path], number, curve.label, 3.2)
         counts = [point.ranks for point in curve.points]
         times = [point.entry for point in curve.points]
         time.plot(counts, [1e6 * entry.seconds for entry in times], **style)
@@ -375,15 +362,10 @@ def draw_scaling(time: Axes, efficiency: Axes, scaling: Scaling, looks: Mapping[
     time.set_title(scaling.title, fontsize=9, loc="left")
 
 
-def _style(curve: ScalingCurve, looks: Mapping[str, Style], number: int) -> dict[str, Any]:
-    look = looks[curve.path]
-    line = {"color": LIGHT[look.hue], "linestyle": line_of(look), "linewidth": 1.1}
-    return {**line, "marker": MARKERS[number % len(MARKERS)], "markersize": 3.2, "label": curve.label}
-
-
-def line_of(look: Style) -> Any:
-    """A path's dashes as matplotlib takes them."""
-    return (0, tuple(float(part) / 1.5 for part in look.dashes.split())) if look.dashes else "-"
+def _style(look: Style, number: int, label: str, marker_size: float) -> dict[str, Any]:
+    dashes = (0, tuple(float(part) / 1.5 for part in look.dashes.split())) if look.dashes else "-"
+    line = {"color": LIGHT[look.hue], "linestyle": dashes, "linewidth": 1.1, "label": label}
+    return {**line, "marker": MARKERS[number % len(MARKERS)], "markersize": marker_size}
 
 
 def _label_ranks(panel: Axes, ranks: list[int]) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
+from functools import partial
 
+from wirespeed.report.console.columns import Column, table
 from wirespeed.report.facts import figures
 from wirespeed.report.facts.cells import rate_cell, time_cell
 from wirespeed.report.facts.machine import machine_line, placement, title, versions
@@ -51,14 +53,10 @@ def _head(run: Run) -> Iterator[str]:
 
 def _table(run: Run) -> Iterator[str]:
     """A row for each path: times of short messages, GB/s of longer ones."""
-    sizes = chosen(run.sizes)
-    rows = [["", *map(format_size, sizes)]]
-    rows += [[path, *(_cell(run, path, size) for size in sizes)] for path in run.paths[:MOST_PATHS]]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    if len(rows) > 1:
-        for name, *cells in rows:
-            words = [cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True)]
-            yield "  ".join([name.ljust(widths[0]), *words])
+    columns = [Column("", str, left=True)]
+    columns += [Column(format_size(size), partial(_cell, run, size), gap=2) for size in chosen(run.sizes)]
+    if run.paths:
+        yield from (line.plain for line in table(columns, run.paths[:MOST_PATHS], ruled=False).lines())
     if len(run.paths) > MOST_PATHS:
         yield f"and {', '.join(run.paths[MOST_PATHS:])}"
 
@@ -71,7 +69,7 @@ def chosen(sizes: Sequence[int]) -> list[int]:
     return [sizes[round(number * (len(sizes) - 1) / (SIZES - 1))] for number in range(SIZES)]
 
 
-def _cell(run: Run, path: str, size: int) -> str:
+def _cell(run: Run, size: int, path: str) -> str:
     entry = run.entries.get((path, size))
     if entry is None:
         failure = run.failure(path, size)

@@ -9,7 +9,7 @@ from functools import partial
 from rich.console import Console
 from rich.text import Text
 
-from wirespeed.report.console.columns import Column, Table, table
+from wirespeed.report.console.columns import Column, Table, filled, table
 from wirespeed.report.console.console import Trial, say, sparkline
 from wirespeed.report.facts import outcome, soaks
 from wirespeed.report.facts.legend import brief
@@ -33,24 +33,6 @@ MAX_ROWS = 16
 """Up to this many sizes are all shown."""
 
 
-def shown_sizes(run: Run, apart: int = 4, *, changes: bool = True) -> list[int]:
-    """Sizes to show of a sweep of powers of two: powers of `apart`, both ends, and each size where something
-    changes.
-
-    Another path becomes the fastest there, or one fails. `apart`: 4, 16 or 64; of more than 4, short sweeps
-    are thinned, too.
-    """
-    sizes = run.sizes
-    if not sizes or (len(sizes) <= MAX_ROWS and apart == 4) or any(size & (size - 1) for size in sizes):
-        return sizes
-    always = {sizes[0], sizes[-1]}
-    if changes:
-        always |= {span.first.bytes for _, spans in by_domain(run) for span in spans}
-        always |= {failure.bytes for failure in run.failures if failure.bytes is not None}
-    step = apart.bit_length() - 1
-    return [size for size in sizes if size in always or size.bit_length() % step == 1]
-
-
 @dataclass(frozen=True)
 class Detail:
     """The amount of a run that is printed."""
@@ -60,13 +42,24 @@ class Detail:
     paths: bool = True
     """A line for each path, else for each kind of wires."""
     apart: int = 4
-    """Of sizes that are shown; 0: all are. With `changes` also each where something changes."""
+    """Of a sweep of powers of two, powers of this number and both ends are shown; 0: all sizes are."""
     changes: bool = True
+    """Also each size from which on another path is the fastest, or at which one fails."""
     explain: bool = False
     """Also legends, equations and choices."""
 
     def sizes(self, run: Run) -> list[int]:
-        return shown_sizes(run, self.apart, changes=self.changes) if self.apart else run.sizes
+        """Of short sweeps all, unless they are to be thinned further."""
+        sizes = run.sizes
+        everything = not self.apart or (self.apart == 4 and len(sizes) <= MAX_ROWS)
+        if everything or not sizes or any(size & (size - 1) for size in sizes):
+            return sizes
+        always = {sizes[0], sizes[-1]}
+        if self.changes:
+            always |= {span.first.bytes for _, spans in by_domain(run) for span in spans}
+            always |= {failure.bytes for failure in run.failures if failure.bytes is not None}
+        step = self.apart.bit_length() - 1
+        return [size for size in sizes if size in always or size.bit_length() % step == 1]
 
 
 FEWER = (
@@ -210,7 +203,7 @@ def _print_paths(console: Console, run: Run, said: Sequence[Statement], detail: 
         Column("of limit", partial(outcome.share_words, run), gap=2, left=True),
         Column("wires", partial(outcome.wires_words, run), gap=2, left=True),
     ]
-    columns = [columns[0], *(column for column in columns[1:] if any(map(column.cell, paths)))]
+    columns = filled(columns, paths)
     if len(sizes) >= FEWEST:
         columns.insert(1, Column("GB/s by size, log", curve, style="cyan", gap=2, left=True, drop=1))
     outcomes = table(columns, paths, ruled=False).fit(console.width)

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from wirespeed.doctor.shell import visible
 from wirespeed.job.plan import Plan
-from wirespeed.report.console.columns import Column, table
+from wirespeed.report.console.columns import Column, filled, table
 from wirespeed.report.console.console import say
 from wirespeed.report.facts import failures
 from wirespeed.report.facts.machine import cpu_line, devices_lines, mpi_lines
@@ -90,10 +90,9 @@ def _print_rows(console: Console, shown: Sequence[SurveyRow]) -> None:
         Column("all at once", lambda row: row.at_once, gap=2),
         Column("of limit", _of_limit, gap=2, left=True),
     ]
-    columns = [columns[0], *(one for one in columns[1:] if any(one.text(row).plain for row in shown))]
     if not shown:
         return
-    built = table(columns, shown, ruled=False)
+    built = table(filled(columns, shown), shown, ruled=False)
     head, *lines = built.lines()
     say(console, head.append(" " * (built.width + 2 - len(head))).append("verdict", "bold"))
     for row, line in zip(shown, lines, strict=True):

@@ -12,10 +12,10 @@ from wirespeed.report.console.columns import Cell, Column, Table, fold, table
 from wirespeed.report.facts.copies import MUCH_KEPT, kept, slowest_rank
 from wirespeed.report.facts.figures import UNCERTAIN
 from wirespeed.report.facts.machine import device_word
-from wirespeed.report.facts.markers import FAR_OFF, doubts, share_style, sign, sign_alone, sign_of_team
-from wirespeed.report.facts.shares import exceeds, percent, share
+from wirespeed.report.facts.markers import FAR_OFF, doubts, sign, sign_alone, sign_of_team
+from wirespeed.report.facts.shares import percent
 from wirespeed.report.grouping import grouped
-from wirespeed.report.views.size_table import TableLayout, View
+from wirespeed.report.views.size_table import TableLayout, View, limit_cell
 from wirespeed.results.by_rank import ALONE, TOGETHER, RankFigures, of_ranks
 from wirespeed.results.coerce import text
 from wirespeed.results.parts import Rank, TeamFigure
@@ -51,7 +51,7 @@ def _copy(run: Run, entry: Entry, first: bool) -> _Copy:
     alone, with_all = (slowest_rank(entry, how) for how in (ALONE, TOGETHER))
     mark, own = sign(run, entry), sign_alone(entry)
     slowest: list[Cell] = [_rate(entry, alone, own), _rate(entry, with_all, mark)]
-    in_all, left, part = None, kept(entry), share(entry, limit := run.ceiling(entry.path))
+    in_all, left = None, kept(entry)
     if with_all:
         ranks = sum(team.name.endswith(TOGETHER) for team in entry.teams)
         in_all = Text.assemble((mark, "yellow"), format_rate(ranks * entry.amount / with_all.seconds))
@@ -63,9 +63,7 @@ def _copy(run: Run, entry: Entry, first: bool) -> _Copy:
         [Text(IMPOSSIBLE, "red")] * 2 if entry.impossible else slowest,
         in_all,
         Text.assemble((doubts(mark, own), "yellow"), (percent(left[0]), style)) if left else None,
-        None
-        if entry.impossible or part is None
-        else Text(percent(part), share_style(part, exceeded=exceeds(entry, limit))),
+        None if entry.impossible else limit_cell(run, entry),
     )
 
 

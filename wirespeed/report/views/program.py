@@ -8,11 +8,11 @@ from typing import Any
 
 from rich.text import Text
 
-from wirespeed.report.console.columns import Cell, Column, Table, table
+from wirespeed.report.console.columns import Cell, Column, Table, filled, table
 from wirespeed.report.facts import figures, programs
-from wirespeed.report.facts.markers import mark, share_style, sign, winners
+from wirespeed.report.facts.markers import share_style, sign, winners
 from wirespeed.report.facts.shares import percent
-from wirespeed.report.views.size_table import TableLayout, View
+from wirespeed.report.views.size_table import TableLayout, View, spread_cell
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Run
 from wirespeed.units import format_rate, format_seconds
 
@@ -32,18 +32,15 @@ class _Row:
     entry: Entry | None = None
     parts: programs.Parts | None = None
 
-    @property
-    def uncertain(self) -> bool:
-        return self.entry is not None and self.entry.uncertain
-
 
 def _table(run: Run) -> Table[_Row]:
     """A row for each path with a figure."""
     rows = [_row(run, path) for path in run.paths]
+    uncertain = any(row.entry is not None and row.entry.uncertain for row in rows)
     columns: list[Column[_Row]] = [
         Column("path", lambda row: row.path, left=True),
         Column(" a step", lambda row: row.time, gap=3),
-        Column("95 %", _of(_spread), drop=0 if any(row.uncertain for row in rows) else 3),
+        Column("95 %", _of(lambda entry, _: spread_cell(entry)), drop=0 if uncertain else 3),
         Column("sites/s", _of(_sites), gap=3),
         Column("GB/s\na rank", _of(lambda entry, _: format_rate(entry.rate)), gap=3, drop=2),
         Column("of\ncopy", _of(lambda _, parts: _share(parts.of_copy, parts.mark)), gap=3),
@@ -52,8 +49,7 @@ def _table(run: Run) -> Table[_Row]:
         Column("", lambda row: _visible(row.parts, 1) or "", style="dim", drop=1),
         Column("effi-\nciency", _of(lambda _, parts: _share(parts.efficiency, parts.efficiency_mark)), gap=3),
     ]
-    kept = [column for column in columns if any(column.cell(row) not in (None, "") for row in rows)]
-    return table(kept, rows)
+    return table(filled(columns, rows), rows)
 
 
 def _row(run: Run, path: str) -> _Row:
@@ -69,10 +65,6 @@ def _row(run: Run, path: str) -> _Row:
 def _of(cell: Callable[[Entry, programs.Parts], Cell]) -> Callable[[_Row], Cell]:
     """A dash where there is no figure."""
     return lambda row: cell(row.entry, row.parts) if row.entry and row.parts else None
-
-
-def _spread(entry: Entry, _: programs.Parts) -> Cell:
-    return Text(figures.spread(entry.precision), "yellow" if mark(entry) else "dim")
 
 
 def _sites(entry: Entry, _: programs.Parts) -> Cell:

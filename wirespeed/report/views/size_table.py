@@ -73,7 +73,7 @@ def _rows_by_path(run: Run) -> Table[str]:
     if rated:
         columns.append(Column("GB/s ", cell(partial(_figure, run, True)), gap=2))
     if any(shares.share(entry, run.ceiling(entry.path)) is not None for entry in run.entries.values()):
-        columns.append(Column("% of limit ", cell(partial(_percent_of_limit, run)), gap=2))
+        columns.append(Column("% of limit ", cell(partial(limit_cell, run, unit="")), gap=2))
     return table(columns, list(run.paths))
 
 
@@ -124,16 +124,11 @@ def _path_columns(
         text = Text(format_rate(entry.rate), style(entry))
         return text if whole or not run.competing else text.append(FASTEST if style(entry) else " ", "green")
 
-    def share(entry: Entry) -> Cell:
-        if (part := shares.share(entry, limit)) is None:
-            return None
-        return Text(shares.percent(part), share_style(part, exceeded=shares.exceeds(entry, limit)))
-
     yield Column(f" {path}\n {run.time_label}", time, gap=3)
     # Several tables of several paths each are worth their length only with intervals.
     yield column(
         "95 %",
-        lambda entry: Text(figures.spread(entry.precision), "yellow" if mark(entry) else "dim"),
+        spread_cell,
         drop=(alone or whole) and not any(entry.uncertain for entry in entries.values()),
     )
     # One elapsed time over a fixed count of iterations has no extremes.
@@ -144,7 +139,7 @@ def _path_columns(
     if all(entry.moves for entry in entries.values()):
         yield column("GB/s", rate, gap=3)
     if any(shares.share(entry, limit) is not None for entry in entries.values()):
-        yield column("of\nlimit", share, gap=3)
+        yield column("of\nlimit", partial(limit_cell, run), gap=3)
     for more in figure_columns(run):
         if more.is_shown(entries.values()):
             yield column(more.head, more.cell, gap=3, drop=more.drop)
@@ -229,7 +224,7 @@ def _sections(run: Run, sizes: Sequence[int]) -> Iterator[_Section]:
     if len(sizes) == len(run.sizes):
         limits = [*filter(None, map(run.ceiling, run.paths))]
         limited = [size for size in large if any(limit.applies(size) for limit in limits)]
-        yield "% of limit", limited, partial(_percent_of_limit, run), False
+        yield "% of limit", limited, partial(limit_cell, run, unit=""), False
 
 
 def _domain(run: Run, path: str) -> str:
@@ -249,11 +244,18 @@ def _further(column: FigureColumn, entry: Entry) -> Text | None:
     return Text.assemble(words, (column.mark(entry) or " ", "yellow") if column.mark else " ")
 
 
-def _percent_of_limit(run: Run, entry: Entry) -> Text | None:
+def spread_cell(entry: Entry) -> Text:
+    """Half width of its interval."""
+    return Text(figures.spread(entry.precision), "yellow" if mark(entry) else "dim")
+
+
+def limit_cell(run: Run, entry: Entry, unit: str = "%") -> Text | None:
+    """Its share of the limit; None where there is no limit, or it does not apply."""
     limit = run.ceiling(entry.path)
     if (part := shares.share(entry, limit)) is None:
         return None
-    return Text(f"{100 * part:.0f} ", share_style(part, exceeded=shares.exceeds(entry, limit)))
+    style = share_style(part, exceeded=shares.exceeds(entry, limit))
+    return Text(f"{100 * part:.0f} {unit}", style)
 
 
 @remembered
