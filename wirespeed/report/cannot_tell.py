@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from wirespeed.errors import ExitCode
+from wirespeed.grouping import together
 from wirespeed.report.facts.figures import percent
-from wirespeed.report.grouping import together
 
 CANNOT_TELL = "cannot tell"
 MAX_TIMES = 10

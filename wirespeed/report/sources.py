@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.foreign.opening import open_figures
-from wirespeed.report.grouping import grouped
+from wirespeed.grouping import grouped
 from wirespeed.results.coerce import text
 from wirespeed.results.findings import RecordedFinding
 from wirespeed.results.model import Doctor

@@ -95,7 +95,7 @@ def _by_hand(order: Order, path: TransferPath) -> dict[str, Any]:
 
 
 def _lines(order: dict[str, Any]) -> Iterator[str]:
-    from wirespeed.report.grouping import grouped, size_range
+    from wirespeed.grouping import grouped, size_range
 
     ranks = counted(order["ranks"], "rank")
     if refused := order.get("refused"):

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from wirespeed._version import __version__
 from wirespeed.cli.common import called
+from wirespeed.grouping import grouped
 from wirespeed.host import mpi
 from wirespeed.host.process import host_name
 from wirespeed.report.facts.machine import cpu_line
-from wirespeed.report.grouping import grouped
 from wirespeed.results import environment
 from wirespeed.systems.recognition import look
 

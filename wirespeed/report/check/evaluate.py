@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import chain
 
+from wirespeed.grouping import grouped, size_range
 from wirespeed.judge.bounds import WIDE
 from wirespeed.judge.spreads import group_of
 from wirespeed.patterns import find_pattern
@@ -17,7 +18,6 @@ from wirespeed.report.check.requirements import BASELINE, MEDIAN, SOAK, Bound, R
 from wirespeed.report.facts import failures, figures, shares, soaks
 from wirespeed.report.facts.figure_columns import share_of_baseline
 from wirespeed.report.facts.labels import conditions, host, pattern
-from wirespeed.report.grouping import grouped, size_range
 from wirespeed.results.model import Failure
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Run
 from wirespeed.statistics.samples import median

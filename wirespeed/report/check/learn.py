@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
 from wirespeed._version import __version__
+from wirespeed.grouping import grouped, size_range
 from wirespeed.judge.bounds import ENOUGH_LAUNCHES, WIDE, Limit, figure_limit, group_limit, known_limits
 from wirespeed.judge.model import FEWEST_LEARNT, LaunchId, LaunchMedian, Side
 from wirespeed.judge.spreads import Spread, group_of, groups, stated
@@ -21,7 +22,6 @@ from wirespeed.report.facts.figure_columns import share_of_baseline
 from wirespeed.report.facts.labels import host, pattern
 from wirespeed.report.facts.machine import title
 from wirespeed.report.facts.shares import share
-from wirespeed.report.grouping import grouped, size_range
 from wirespeed.results.coerce import text
 from wirespeed.results.launches import by_launch, launch
 from wirespeed.results.runs import Entry, Run

@@ -9,11 +9,11 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
+from wirespeed.grouping import grouped, size_ranges
 from wirespeed.report.cannot_tell import CANNOT_TELL, slowdowns
 from wirespeed.report.check.evaluate import FAILED, KEPT, MISSING, BoundOutcome, RuleOutcome, rules
 from wirespeed.report.check.requirements import MEDIAN, Requirement
 from wirespeed.report.facts.summary import Answer
-from wirespeed.report.grouping import grouped, size_ranges
 from wirespeed.results.runs import IMPOSSIBLE
 from wirespeed.units import format_size
 

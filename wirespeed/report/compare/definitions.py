@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from msgspec import structs
 
 from wirespeed.foreign.as_results import IN_PLACE, MEMORY_OF, OPERATION
+from wirespeed.grouping import size_range
 from wirespeed.report.cannot_tell import Reason, Unjudged
 from wirespeed.report.compare.matching import WHAT
-from wirespeed.report.grouping import size_range
 from wirespeed.results.model import COUNTS
 from wirespeed.results.runs import Entry, Run
 

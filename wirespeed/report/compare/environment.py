@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from wirespeed.grouping import grouped
 from wirespeed.report.compare.matching import HOW
 from wirespeed.report.facts.machine import cpu_line, device_title, devices_lines, memory_of, mpi_title
-from wirespeed.report.grouping import grouped
 from wirespeed.results.model import StepRecord
 from wirespeed.results.runs import Run
 

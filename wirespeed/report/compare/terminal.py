@@ -8,6 +8,7 @@ from dataclasses import replace
 from rich.console import Console
 from rich.text import Text
 
+from wirespeed.grouping import grouped, size_range, size_ranges
 from wirespeed.judge.model import GIVEN, LEARNT, PAIRED, SEEN, STATED
 from wirespeed.judge.verdict import (
     BETTER,
@@ -27,7 +28,6 @@ from wirespeed.report.compare.verdicts import GAINED, SAYS, UNNAMED, Verdict, Ve
 from wirespeed.report.console.columns import Column, Table, table
 from wirespeed.report.console.console import say
 from wirespeed.report.facts import figures
-from wirespeed.report.grouping import grouped, size_range, size_ranges
 from wirespeed.units import format_rate, format_seconds, format_size
 
 MAX_ROWS = 20

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from wirespeed.grouping import grouped, size_ranges
 from wirespeed.judge.model import Change, GroupChange, OddLaunch, Side, group_change
 from wirespeed.judge.spreads import Spread, groups, stated
 from wirespeed.judge.verdict import (
@@ -30,7 +31,6 @@ from wirespeed.report.cannot_tell import (
     Unjudged,
 )
 from wirespeed.report.compare.matching import FigurePair, Key, Matched, entries
-from wirespeed.report.grouping import grouped, size_ranges
 from wirespeed.results.launches import by_launch, launch
 from wirespeed.results.runs import Entry, Failure, Run
 from wirespeed.statistics.samples import median

@@ -15,11 +15,11 @@ from wirespeed.doctor.measured import Stretch
 from wirespeed.doctor.result import Result
 from wirespeed.doctor.set_variables import SetVariable, set_variables
 from wirespeed.doctor.shell import assigned, comment, own_shell, split, visible
+from wirespeed.grouping import grouped
 from wirespeed.report.console.console import say
 from wirespeed.report.doctor.machine_drawing import draw
 from wirespeed.report.facts.figures import ratio as ratio_text
 from wirespeed.report.facts.machine import cpu_line
-from wirespeed.report.grouping import grouped
 from wirespeed.results.findings import COSTS, RecordedFinding
 from wirespeed.units import format_memory, format_seconds, format_size
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from wirespeed.grouping import grouped, size_range
 from wirespeed.judge.model import LaunchId, LaunchMedian, Side, common
 from wirespeed.judge.verdict import UNSURE, excludes
 from wirespeed.report.cannot_tell import CANNOT_TELL, NO_REFERENCE, NOT_MEASURED, TOO_EARLY, Reason, Unjudged
@@ -22,7 +23,6 @@ from wirespeed.report.compare.verdicts import (
     unsure,
     verdicts,
 )
-from wirespeed.report.grouping import grouped, size_range
 from wirespeed.results.model import Health
 from wirespeed.results.runs import Entry, Run
 from wirespeed.statistics.samples import median

@@ -11,6 +11,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from wirespeed.grouping import grouped, size_range
 from wirespeed.judge.verdict import BETTER
 from wirespeed.report.cannot_tell import CANNOT_TELL, MAX_TIMES, is_missed, lines, slower
 from wirespeed.report.compare.verdicts import (
@@ -34,7 +35,6 @@ from wirespeed.report.drift.detection import (
     word,
 )
 from wirespeed.report.facts import figures, health, labels, soaks
-from wirespeed.report.grouping import grouped, size_range
 from wirespeed.results.model import Health
 from wirespeed.units import duration, format_rate, format_seconds, format_size
 

@@ -15,10 +15,10 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.grouping import grouped
 from wirespeed.limits import Ceiling
 from wirespeed.limits.wires import WIRE_KINDS
 from wirespeed.report.facts.scaling import IDEAL, Scaling, scalings
-from wirespeed.report.grouping import grouped
 from wirespeed.report.page.styles import DASHES, LIGHT, Style, styles
 from wirespeed.report.sources import ReportRun, Source, measured
 from wirespeed.report.systems.published_curves import PublishedCurves, load_system

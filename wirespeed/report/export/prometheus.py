@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timezone
 from functools import reduce
 
+from wirespeed.grouping import grouped
 from wirespeed.report.facts.labels import conditions, derived, failures, figures, gpu, host, mpi, trusted
 from wirespeed.report.facts.labels import pattern as pattern_of
 from wirespeed.report.facts.markers import sign
-from wirespeed.report.grouping import grouped
 from wirespeed.results.launches import with_earlier
 from wirespeed.results.parts import moment
 from wirespeed.results.runs import Entry, Run

@@ -6,13 +6,13 @@ import shlex
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+from wirespeed.grouping import grouped
 from wirespeed.report.console.columns import Column, table
 from wirespeed.report.facts import figures
 from wirespeed.report.facts.cells import rate_cell, time_cell
 from wirespeed.report.facts.machine import machine_line, placement, title, versions
 from wirespeed.report.facts.outcome import SHORT
 from wirespeed.report.facts.summary import Answer, Summary, answer
-from wirespeed.report.grouping import grouped
 from wirespeed.results.findings import RecordedFinding
 from wirespeed.results.runs import Run
 from wirespeed.units import format_size

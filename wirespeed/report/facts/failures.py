@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from wirespeed.grouping import size_range, size_ranges, together
 from wirespeed.report.facts import figures
 from wirespeed.report.facts.statement import BAD, NOTE, WARNING
-from wirespeed.report.grouping import size_range, size_ranges, together
 from wirespeed.results.model import LeftOut
 from wirespeed.results.runs import IMPOSSIBLE, Failure, Run
 from wirespeed.units import format_size, time_word

@@ -8,8 +8,8 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
+from wirespeed.grouping import grouped, together
 from wirespeed.report.facts import figures
-from wirespeed.report.grouping import grouped, together
 from wirespeed.results.launches import with_earlier
 from wirespeed.results.model import Entry, Health
 from wirespeed.results.parts import Throttled

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from wirespeed.grouping import grouped, size_ranges
 from wirespeed.report.facts.machine import mpi_title
 from wirespeed.report.facts.markers import MEANINGS, sign
 from wirespeed.report.facts.trust import trust
-from wirespeed.report.grouping import grouped, size_ranges
 from wirespeed.results.runs import ONE_WAY, Entry, Failure, Run
 
 USUAL_RANKS = 2

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from wirespeed.grouping import grouped, together
 from wirespeed.report.facts import figures, markers
 from wirespeed.report.facts.contrasts import costs, incomparable, pairs
 from wirespeed.report.facts.figure_columns import figure_columns
 from wirespeed.report.facts.outcome import best_words
 from wirespeed.report.facts.trust import headline
-from wirespeed.report.grouping import grouped, together
 from wirespeed.results.runs import Entry, Run, remembered
 from wirespeed.statistics.samples import FEWEST_BATCHES
 from wirespeed.units import format_size

@@ -7,9 +7,9 @@ from datetime import timezone
 
 from msgspec import structs
 
+from wirespeed.grouping import grouped, together
 from wirespeed.host.mpi import Mpi, title_of
 from wirespeed.report.facts import figures
-from wirespeed.report.grouping import grouped, together
 from wirespeed.results.model import StepRecord
 from wirespeed.results.parts import Cpu, Device, Environment, LoadedMpi, Pointer, Rank, moment
 from wirespeed.results.runs import Run

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from wirespeed.grouping import grouped, size_range, size_ranges, together
 from wirespeed.report.cannot_tell import CANNOT_TELL
 from wirespeed.report.facts import markers, shares
 from wirespeed.report.facts.markers import AS_FAST, SPOILED, sign
 from wirespeed.report.facts.wire_verdicts import of_path
-from wirespeed.report.grouping import grouped, size_range, size_ranges, together
 from wirespeed.results.parts import Checked
 from wirespeed.results.runs import Entry, Run, remembered
 from wirespeed.statistics.samples import median

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from wirespeed.grouping import grouped
 from wirespeed.report.facts.markers import sign
-from wirespeed.report.grouping import grouped
 from wirespeed.report.sources import ReportRun, host_of
 from wirespeed.results.coerce import text
 from wirespeed.results.contradictions import SAME_PROGRAM

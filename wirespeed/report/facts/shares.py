@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from wirespeed.grouping import together
 from wirespeed.limits import Ceiling
-from wirespeed.report.grouping import together
 from wirespeed.results.runs import Entry, Run
 from wirespeed.units import format_size
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
+from wirespeed.grouping import grouped
 from wirespeed.report.facts import figures
 from wirespeed.report.facts.machine import rank_title
 from wirespeed.report.facts.markers import sign_of_team
-from wirespeed.report.grouping import grouped
 from wirespeed.results.by_rank import ALONE, of_ranks
 from wirespeed.results.parts import TeamFigure
 from wirespeed.results.runs import Entry, Run

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from wirespeed.grouping import grouped
 from wirespeed.job.soaking import WRONG_KINDS
-from wirespeed.report.grouping import grouped
 from wirespeed.results.runs import Run
 from wirespeed.results.soak import Soak
 from wirespeed.units import format_size

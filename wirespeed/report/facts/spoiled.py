@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from wirespeed.grouping import grouped, size_range, size_ranges, together
 from wirespeed.host.process import span
 from wirespeed.report.facts import copies, figures
 from wirespeed.report.facts.machine import device_title
-from wirespeed.report.grouping import grouped, size_range, size_ranges, together
 from wirespeed.results.parts import MUCH_SKEW, Rank
 from wirespeed.results.runs import Entry, Run
 from wirespeed.units import format_seconds, format_size

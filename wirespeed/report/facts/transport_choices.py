@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
+from wirespeed.grouping import together
 from wirespeed.report.facts.contrasts import incomparable, switches
 from wirespeed.report.facts.machine import memory_of
-from wirespeed.report.grouping import together
 from wirespeed.results.coerce import text
 from wirespeed.results.runs import Run
 from wirespeed.units import format_seconds, format_size

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from wirespeed.grouping import grouped
 from wirespeed.report.facts import copies, figures, health, markers, outcome, spoiled
 from wirespeed.report.facts.cells import marked_rate, marked_time
 from wirespeed.report.facts.failures import lasting
 from wirespeed.report.facts.outcome import greatest_rate, quickest
 from wirespeed.report.facts.wire_verdicts import beyond, suspicions
-from wirespeed.report.grouping import grouped
 from wirespeed.results.curves import curve_findings
 from wirespeed.results.model import FAR
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Run, remembered

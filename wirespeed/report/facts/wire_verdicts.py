@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from wirespeed.doctor.nic_choice import end_of, farther, farther_lines
+from wirespeed.grouping import grouped, size_range, together
 from wirespeed.host.pci_topology import DISTANCES
 from wirespeed.host.process import span
 from wirespeed.limits import Ceiling
 from wirespeed.report.facts.shares import exceeds
-from wirespeed.report.grouping import grouped, size_range, together
 from wirespeed.results.parts import Copied, RankNics, UsedNic
 from wirespeed.results.runs import Entry, Evidence, Run
 from wirespeed.units import format_rate, format_size

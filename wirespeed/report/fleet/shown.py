@@ -14,9 +14,9 @@ from wirespeed.fleet.names import NodeName, compress, natural, node_name
 from wirespeed.fleet.state import SilentNode
 from wirespeed.fleet.topology import Topology
 from wirespeed.fleet.window import MINUTES_APART
+from wirespeed.grouping import grouped
 from wirespeed.report.cannot_tell import NOT_ENDED
 from wirespeed.report.compare.terminal import factor
-from wirespeed.report.grouping import grouped
 from wirespeed.statistics.outliers import FEWEST_TIMES
 from wirespeed.units import format_seconds
 

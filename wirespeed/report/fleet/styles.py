@@ -12,11 +12,11 @@ from typing import Any
 from msgspec import to_builtins
 
 from wirespeed.fleet.names import compress, natural
+from wirespeed.grouping import grouped
 from wirespeed.report.compare.terminal import factor
 from wirespeed.report.export.prometheus import Labels, family
 from wirespeed.report.fleet.shown import Shown, counted, times, with_partners
 from wirespeed.report.fleet.terminal import kind_lines, legend
-from wirespeed.report.grouping import grouped
 from wirespeed.report.page.template import page
 
 

@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from wirespeed.grouping import grouped
 from wirespeed.limits.wires import WIRE_KINDS
 from wirespeed.report.facts.contrasts import Contrast, pairs
 from wirespeed.report.facts.figure_columns import figure_columns, share_of_baseline
 from wirespeed.report.facts.markers import sign
 from wirespeed.report.facts.scaling import Scaling, ScalingCurve, scalings
 from wirespeed.report.facts.wire_verdicts import of_path
-from wirespeed.report.grouping import grouped
 from wirespeed.report.page.styles import Style
 from wirespeed.report.sources import ReportRun
 from wirespeed.report.systems.published_curves import known_systems, load_system

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from wirespeed.grouping import grouped
 from wirespeed.report.facts.legend import Layout
 from wirespeed.report.facts.machine import (
     cpu_line,
@@ -23,7 +24,6 @@ from wirespeed.report.facts.machine import (
 from wirespeed.report.facts.outcome import Span, by_domain
 from wirespeed.report.facts.statement import BAD, NOTE, WARNING, ReportSection, Statement
 from wirespeed.report.facts.statements import WHOLE, statements
-from wirespeed.report.grouping import grouped
 from wirespeed.report.sources import ReportRun
 from wirespeed.report.views import view_of
 from wirespeed.results.coerce import text

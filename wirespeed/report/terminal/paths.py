@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.text import Text
 
+from wirespeed.grouping import grouped, together
 from wirespeed.paths import TransferPath
 from wirespeed.report.console.console import say
-from wirespeed.report.grouping import grouped, together
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from functools import partial
 from rich.console import Console
 from rich.text import Text
 
+from wirespeed.grouping import grouped
 from wirespeed.report.console.columns import Column, Table, filled, table
 from wirespeed.report.console.console import Trial, say, sparkline
 from wirespeed.report.facts import outcome, soaks
@@ -17,7 +18,6 @@ from wirespeed.report.facts.machine import memory_lines, placement, title
 from wirespeed.report.facts.outcome import by_domain
 from wirespeed.report.facts.statement import BAD, GOOD, NOTE, WARNING, ReportSection, Statement
 from wirespeed.report.facts.statements import statements
-from wirespeed.report.grouping import grouped
 from wirespeed.report.views import view_of
 from wirespeed.report.views.pairs import print_pairs
 from wirespeed.report.views.size_table import TableLayout, View

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 from rich.text import Text
 
+from wirespeed.grouping import grouped
 from wirespeed.report.console.columns import Cell, Column, Table, fold, table
 from wirespeed.report.facts.copies import MUCH_KEPT, kept, slowest_rank
 from wirespeed.report.facts.figures import UNCERTAIN
 from wirespeed.report.facts.machine import device_word
 from wirespeed.report.facts.markers import FAR_OFF, doubts, sign, sign_alone, sign_of_team
 from wirespeed.report.facts.shares import percent
-from wirespeed.report.grouping import grouped
 from wirespeed.report.views.size_table import TableLayout, View, limit_cell
 from wirespeed.results.by_rank import ALONE, TOGETHER, RankFigures, of_ranks
 from wirespeed.results.coerce import text

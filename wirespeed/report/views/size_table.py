@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from rich.text import Text
 
+from wirespeed.grouping import grouped
 from wirespeed.report.console.columns import Cell, Column, Row, Table, fold, table
 from wirespeed.report.facts import figures, shares
 from wirespeed.report.facts.cells import microseconds_cell, rate_cell
@@ -20,7 +21,6 @@ from wirespeed.report.facts.contrasts import Contrast, contrasts
 from wirespeed.report.facts.figure_columns import FigureColumn, figure_columns
 from wirespeed.report.facts.legend import RANGE, Layout
 from wirespeed.report.facts.markers import AS_FAST, FASTEST, mark, share_style, sign, winners
-from wirespeed.report.grouping import grouped
 from wirespeed.results.runs import Entry, Run, remembered
 from wirespeed.units import format_rate, format_size
 
