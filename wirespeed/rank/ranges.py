@@ -48,11 +48,6 @@ class Ranges:
         return _Range(self, kind, name or kind, facts)
 
     @property
-    def heard(self) -> bool:
-        """Is a profiler attached?"""
-        return self._lib is not None
-
-    @property
     def clock_name(self) -> str:
         """The same for processes that read the same clock."""
         return clock_name()

@@ -50,10 +50,7 @@ class RankSession:
         return self.comm
 
     def introduce(
-        self,
-        tell: Tell,
-        cpus: set[int] | None = None,
-        free: FreeForThreads | None = None,
+        self, tell: Tell, cpus: set[int] | None = None, free: FreeForThreads | None = None
     ) -> tuple[RankPlace, ...]:
         """Who and where each rank is, on rank 0 alone. `cpus`: those to measure on; None: where it is.
 
@@ -64,9 +61,7 @@ class RankSession:
             apart = look(self.comm)
             self._ranks = introduced(self._opened, self.comm, self.device, self._kind, apart, cpus)
         of_rank = (self._opened, self.comm, self.device, self._watchdog, self.plan)
-        self.runner = PathRunner(*of_rank, tell, self.ranges, apart)
-        if free:
-            self.runner.put_threads(free)
+        self.runner = PathRunner(*of_rank, tell, self.ranges, apart, free)
         return self._ranks
 
     def measure(

@@ -79,7 +79,9 @@ class FieldCheck(Check):
         ]
         when = after_batch(iterations)
         wrong = self._wrong_field(saved, "a rerun over set-up traffic makes", when)
-        self._raise_first([wrong, self._other_norm(norms, when), self._stray(when)])
+        # The rerun's launches may add in another order.
+        other = self._differing(norms, self._own_norms(), f"a rerun over set-up traffic, {when}")
+        self._raise_first([wrong, other, self._stray(when)])
         self.batches += 1
         self.rerun_steps += iterations * pattern.facts.steps_per_iteration
 
@@ -106,10 +108,6 @@ class FieldCheck(Check):
     def _own_norms(self) -> list[float]:
         norms = self._pattern.norms(self._comm.rank)
         return [self._memory.number(norm.own) for norm in norms]
-
-    def _other_norm(self, of_batch: Sequence[float], when: str) -> WrongData | None:
-        """Norms of the batch that are not those of the rerun, whose launches may add in another order."""
-        return self._differing(of_batch, self._own_norms(), f"a rerun over set-up traffic, {when}")
 
     def _differing(self, norms: Sequence[float], others: Iterable[float], by: str) -> WrongData | None:
         """The first norm that is not the other one; `by`: who has that, and when."""

@@ -9,19 +9,15 @@ from collections.abc import Collection, Sequence
 from socket import socket
 from typing import Any
 
-from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.host.core import Core
 from wirespeed.host.libraries import loaded_file
 from wirespeed.host.mpi import parse_library_string, title_of
 from wirespeed.job.step_spec import ExpectedJob
 from wirespeed.launchers import foreign_to, global_rank
 from wirespeed.launchers.srun import may_end_in_init, other_kind
+from wirespeed.rank.join.handshake import wrong
 from wirespeed.rank.join.peers import connections
 from wirespeed.rank.world import Value, World
-
-
-def _wrong(text: str) -> WirespeedError:
-    return WirespeedError(text, ExitCode.WRONG_WORLD)
 
 
 class MpiWorld(World):
@@ -39,9 +35,7 @@ class MpiWorld(World):
             from mpi4py import MPI
         except (ImportError, RuntimeError, OSError) as error:
             reason = (str(error).splitlines() or [type(error).__name__])[-1]
-            raise _wrong(
-                f"no MPI library could be loaded ({reason}); name an MPI with --mpi PREFIX"
-            ) from None
+            raise wrong(f"no MPI library could be loaded ({reason}); name an MPI with --mpi PREFIX") from None
         self._mpi = MPI
         self.string: str = MPI.Get_library_version().strip("\0 \n")
         self.vendor, self.version = parse_library_string(self.string)
@@ -62,7 +56,7 @@ class MpiWorld(World):
         # Only one thread calls MPI, and locks for more would be measured.
         call = ctypes.CDLL(self.library).MPI_Init_thread
         if code := call(None, None, int(mpi.THREAD_FUNNELED), ctypes.byref(found)):
-            raise _wrong(f"MPI_Init_thread of {self.title} ended with error {code}")
+            raise wrong(f"MPI_Init_thread of {self.title} ended with error {code}")
         for comm in (mpi.COMM_WORLD, mpi.COMM_SELF):
             comm.Set_errhandler(mpi.ERRORS_RETURN)
 
@@ -75,18 +69,18 @@ class MpiWorld(World):
         launcher = title_of(vendor, expected.version or "")
         loaded = f"but the ranks loaded {self.title} ({self.library}); use launcher and library of one"
         if self.vendor != vendor:
-            raise _wrong(f"the launcher is {launcher}'s {loaded} MPI (--mpi PREFIX)")
+            raise wrong(f"the launcher is {launcher}'s {loaded} MPI (--mpi PREFIX)")
         # An MPICH that is built with PMIx joins ranks of Open MPI's mpiexec, too.
         if (starter := foreign_to(self.vendor)) and "pmix" not in self.string:
-            raise _wrong(f"the launcher is that of {starter} {loaded} MPI (--mpi PREFIX)")
+            raise wrong(f"the launcher is that of {starter} {loaded} MPI (--mpi PREFIX)")
         if expected.version and self.version.split(".")[:2] != expected.version.split(".")[:2]:
-            raise _wrong(f"the launcher is {launcher} {loaded} installation (--mpi PREFIX)")
+            raise wrong(f"the launcher is {launcher} {loaded} installation (--mpi PREFIX)")
 
     def _check_size(self, expected: ExpectedJob) -> None:
         if expected.size and self.size != expected.size:
             if self.size == 1:
                 self._mpi.Finalize()  # it leaves its shared memory behind else
-            raise _wrong(
+            raise wrong(
                 f"the launcher started {expected.size} ranks but {self.title} ({self.library}) sees a world "
                 f"of {self.size}: they do not belong together{other_kind(self.vendor, os.environ)}"
             )
@@ -170,4 +164,4 @@ def loaded_library() -> str:
     """The libmpi that this process has mapped."""
     if found := loaded_file("libmpi.so", "libmpich.so", "libmpi_"):
         return found
-    raise _wrong("mpi4py joined a world but no libmpi is mapped; set MPI4PY_LIBMPI to the library's path")
+    raise wrong("mpi4py joined a world but no libmpi is mapped; set MPI4PY_LIBMPI to the library's path")

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 from wirespeed.host.handles import BuffersHandle, TransportHandle
 from wirespeed.patterns import Step, Transfer
-from wirespeed.patterns.block_list import Blocks
 from wirespeed.rank.check.soak_run import PLACES, apart
 from wirespeed.rank.context import RankContext
 
@@ -67,7 +66,8 @@ class Allocations:
         found = [0] * self.count
         for step in steps:
             for transfer in (*step.sends, *step.receives):
-                for number, (_, length) in enumerate(_list(transfer).cuts(self.count)):
+                assert transfer.blocks
+                for number, (_, length) in enumerate(transfer.blocks.cuts(self.count)):
                     found[number] = max(found[number], transfer.offset + length)
         return found
 
@@ -99,8 +99,3 @@ class Allocations:
         while self._held:
             _, held = self._held.popitem()
             self.context.core.lib.ws_buffers_abandon(held.handle)
-
-
-def _list(transfer: Transfer) -> Blocks:
-    assert transfer.blocks
-    return transfer.blocks

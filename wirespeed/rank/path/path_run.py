@@ -50,8 +50,11 @@ class PathRunner:
         tell: Tell,
         ranges: Ranges | None = None,
         apart: Apart = TOGETHER,
+        free: FreeForThreads | None = None,
     ) -> None:
-        """`apart`: what keeps ranks of a host apart, which stands behind a path's failure."""
+        """`apart`: what keeps ranks of a host apart, which stands behind a path's failure. `free`: where
+        threads of libraries go before samples are taken; None: they stay.
+        """
         self._core, self._comm, self._watchdog, self._plan = core, comm, watchdog, plan
         self._ranges = ranges = ranges or Ranges()
         self._device, self._apart = device, apart
@@ -67,16 +70,13 @@ class PathRunner:
             open_transport=self._opened,
             offset=self._test.offset,
             ranges=ranges,
+            put_threads_aside=free.move if free else lambda: False,
         )
         self._observers: Observers | None = None
         self._room: tuple[int | None] | None = None
         """Bytes for each of a rank's buffers, once they are known."""
         self._left: TransferPath | None = None
         """The last path of those whose library joins the ranks, and may have left NCCL's communicator."""
-
-    def put_threads(self, free: FreeForThreads) -> None:
-        """Puts threads of libraries there, from now on, before samples are taken."""
-        self._context = replace(self._context, put_threads_aside=free.move)
 
     def end_when(self, asked: Callable[[], bool]) -> None:
         """Tells the figures that are under way, and measures no others, once `asked` says so on rank 0."""
