@@ -42,10 +42,16 @@ def runs_of(results: Results) -> list[Run]:
     """The runs among a file's records. Raises WirespeedError if there is none."""
     runs = resumed(collect(results.records))
     if not runs:
-        readers = "'wirespeed show' and 'wirespeed report' read it"
-        found = f"what 'wirespeed doctor' found, and no figures; {readers}"
-        raise _none(f"{results.file} holds {found if results.doctors else 'no run of wirespeed'}")
+        if results.doctors:
+            raise no_figures(results.file)
+        raise _none(f"{results.file} holds no run of wirespeed")
     return runs
+
+
+def no_figures(file: str) -> WirespeedError:
+    """Of a file in which the doctor alone has written."""
+    readers = "'wirespeed show' and 'wirespeed report' read it"
+    return _none(f"{file} holds what 'wirespeed doctor' found, and no figures; {readers}")
 
 
 def read_pages(names: Sequence[str]) -> tuple[list[Source], list[str]]:

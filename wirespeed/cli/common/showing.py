@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING
 
 from wirespeed.cli.common import words
 from wirespeed.cli.common.options import Reporting, option, together
-from wirespeed.cli.common.reading import files_of, read_pages
+from wirespeed.cli.common.reading import files_of, no_figures, read_pages
 from wirespeed.errors import ExitCode, WirespeedError
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def print_sources(sources: Sequence[Source], how: Reporting, stream: IO[str]) ->
     if how.format != "table":
         runs = [run for source in sources for run in source.runs]
         if not runs:
-            raise _no_figures(sources[0].file)
+            raise no_figures(sources[0].file)
         how.print(runs, [finding for source in sources for finding in source.findings], stream)
         return
     for number, source in enumerate(sources):
@@ -125,11 +125,5 @@ def print_sources(sources: Sequence[Source], how: Reporting, stream: IO[str]) ->
 
             print_result(make_console(stream), Result.of(source.doctor))
         else:
-            raise _no_figures(source.file)
+            raise no_figures(source.file)
     sys.stdout.flush()
-
-
-def _no_figures(file: str) -> WirespeedError:
-    readers = "'wirespeed show' and 'wirespeed report' read it"
-    text = f"{file} holds what 'wirespeed doctor' found, and no figures; {readers}"
-    return WirespeedError(text, ExitCode.CANNOT_WRITE)

@@ -95,7 +95,7 @@ def command(
 def _read(sides: tuple[str, ...], against: str | None, spread: float | None, least: float) -> Comparison:
     """Of files, or of a file and published figures."""
     from wirespeed.cli.common.reading import read_beside, read_side
-    from wirespeed.report.compare.comparison import compare, compare_published
+    from wirespeed.report.compare.comparison import NOTHING_BESIDE, compare, compare_published
     from wirespeed.report.console.status_line import StatusLine
 
     if against and len(sides) != 1:
@@ -117,10 +117,9 @@ def _read(sides: tuple[str, ...], against: str | None, spread: float | None, lea
         if against:
             return compare_published(against, theirs, new, spread, least)
         single = max(sum(run.launches for run in side) for side in (ours, theirs)) == 1
-        if single and spread is None:
-            beside = read_beside(olds[0], new, say=status.now)
-            return compare(ours, theirs, (olds[0], new), spread, least, beside=beside)
-        return compare(ours, theirs, (olds[0], new), spread, least)
+        alone = single and spread is None
+        beside = read_beside(olds[0], new, say=status.now) if alone else NOTHING_BESIDE
+        return compare(ours, theirs, (olds[0], new), spread, least, beside=beside)
 
 
 def _measured(
@@ -149,18 +148,19 @@ def _measured(
     plans = planned_like(old, files[0]) if files else [Plan(budget=PER_LAUNCH_S)]
     if len({plan.mpi for plan in plans}) > 1 and "mpi" not in kinds:
         raise WirespeedError(f"{files[0]}: it was measured with more than one MPI: choose with --mpi")
-    chosen = {name: given[name] for name in ("sizes", "device", "launcher") if given[name] is not None}
-    plans = [_with_paths(replace(plan, **chosen), given["paths"]) for plan in plans]
+    names = ("sizes", "device", "launcher", "paths")
+    chosen = {name: given[name] for name in names if given[name] is not None}
+    plans = [replace(plan, **chosen) for plan in plans]
     bound = bound_of(replace(plans[0], budget=given["budget"] or 0.0))
     sides = _sides(plans, kinds, 1 + by_turns, given["out"])
-    names = (sides[0].name, sides[-1].name) if by_turns else (files[0], sides[0].name)
+    sides_names = (sides[0].name, sides[-1].name) if by_turns else (files[0], sides[0].name)
 
     def judged(false_alarms: float) -> Comparison:
         new = sides[-1].runs
         return compare(
             sides[0].runs if by_turns else old,
             new,
-            names,
+            sides_names,
             spread,
             least,
             share_of_alarms=false_alarms,
@@ -173,10 +173,6 @@ def _measured(
         note(f"results: {side.file}")
     tell_missed(bound)
     return found
-
-
-def _with_paths(plan: Plan, paths: tuple[str, ...] | None) -> Plan:
-    return plan if paths is None else replace(plan, paths=paths)
 
 
 def _sides(

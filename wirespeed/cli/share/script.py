@@ -258,12 +258,10 @@ def _where(wanted: Wanted) -> tuple[System | None, str]:
                 f"this machine is none of those known: name one with --system ({', '.join(names())}), or "
                 f"--batch {'|'.join(BATCH)}, with --gpus-per-node where nodes have GPUs"
             )
-    if name is not None:
-        system = load(name)
-        _check_container(wanted, batch := wanted.batch or system.batch.system)
-        return system, batch
-    _check_container(wanted, str(wanted.batch))
-    return None, str(wanted.batch)
+    system = None if name is None else load(name)
+    batch = wanted.batch or (system.batch.system if system else "")
+    _check_container(wanted, batch)
+    return system, batch
 
 
 def _measurement(pattern: Pattern, words: Sequence[str]) -> Plan:
