@@ -99,7 +99,8 @@ class JobStep:
         self._progress: dict[int, tuple[int, int]] = {}
         """Iterations and stages that each rank of this host has begun."""
         self._selector = selectors.DefaultSelector()
-        self._bound: Bound | None = None
+        self.bound: Bound | None = None
+        """Ends messages() with the time of its plan: then `outcome` is LATE, or a hang if nothing moves."""
         since = time.time()
         self._process = subprocess.Popen(
             dies_with_parent(command),
@@ -141,10 +142,6 @@ class JobStep:
         """Lets the ranks tell the figures that are under way, and no others."""
         ask_to_stop(self._pages)
 
-    def ends_with(self, bound: Bound) -> None:
-        """Ends messages() with the time of its plan: then `outcome` is LATE, or a hang if nothing moves."""
-        self._bound = bound
-
     def _watch(self) -> Iterator[Received]:
         first_report = latest_report = first_death = 0.0
         reported = 0
@@ -176,13 +173,13 @@ class JobStep:
             quiet = now - self._last_sign
             starved = self._starved(states, quiet, now)
             halted = any(state.stopped or state.gone for state in states)
-            if self._bound and self._bound.left < 0 and not self._seen.finished:
+            if self.bound and self.bound.left < 0 and not self._seen.finished:
                 if self._seen.roster and quiet * (1 - starved) > (SHORT_QUIET if halted else HUNG_S):
                     self._wake(states)
                     self._diagnose(states, quiet)
-                    self.outcome.text += f"; {self._bound} was over"
+                    self.outcome.text += f"; {self.bound} was over"
                     return
-                elif now > self._bound.end:
+                elif now > self.bound.end:
                     moving = "" if quiet < SHORT_QUIET else f"no progress for {quiet:.0f} s"
                     self.outcome = Outcome(
                         LATE, moving if self._seen.roster else "its ranks had not all started"

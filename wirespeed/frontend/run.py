@@ -223,8 +223,7 @@ class PlannedRun:
         key = StepKey(tuple(launches), library)
         began = time.monotonic()
         watched = self._starter.start(key)
-        if self._bound:
-            watched.ends_with(self._bound)
+        watched.bound = self._bound
         recorder = self._recorder
         recorder.settle = partial(self._settled, library=library, following=None)
         recorder.begin_step(launches, self._starter.job(key), watched.ucx_log)

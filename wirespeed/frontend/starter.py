@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -105,10 +105,6 @@ class Starter:
             {**os.environ, **spec.variables},
             own_folder(spec.run, spec.base),
             plan.ranks,
-            max(startup_limit(plan), stuck_after(plan, _largest(launches))),
+            max(startup_limit(plan), stuck_after(plan, max(max(launch.sizes) for launch in launches))),
             PROFILER_SECONDS if self.profiles else SLOW_LAUNCHER,
         )
-
-
-def _largest(launches: Sequence[PathLaunch]) -> int:
-    return max(max(launch.sizes) for launch in launches)

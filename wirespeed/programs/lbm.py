@@ -162,11 +162,7 @@ class Lbm(ProgramPattern):
 
     def _rows(self, rank: int, twin: int) -> tuple[tuple[Transfer, ...], tuple[Transfer, ...]]:
         """What crosses the sides in y."""
-        around, block, field = (
-            self.divided.neighbours(rank),
-            self._block,
-            self._field(twin),
-        )
+        around, block, field = self.divided.neighbours(rank), self._block, self._field(twin)
         sends, receives = [], []
         for side in (SOUTH, NORTH):
             if side in around:
