@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -12,10 +11,11 @@ from pathlib import Path
 
 from wirespeed import interrupts
 from wirespeed.errors import WirespeedError
+from wirespeed.frontend import command
 from wirespeed.host.process import end, last_line
 from wirespeed.host.temporary import temporary_folder
 from wirespeed.job.path_selection import lacks, select
-from wirespeed.job.plan import Plan, encode
+from wirespeed.job.plan import Plan
 from wirespeed.paths import find_path
 from wirespeed.patterns import find_pattern
 from wirespeed.statistics.stopping import Stopping
@@ -92,7 +92,7 @@ def running(plan: Plan) -> Iterator[None]:
         background = background_plan(parse(plan.background), plan, out)
         with log.open("wb") as written:
             process = subprocess.Popen(
-                [sys.executable, str(Path(__file__).parent), encode(background), "0", *sys.argv],
+                command(background),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=written,

@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ from wirespeed.cli.common.streams import note
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.frontend.bound import LEAST_S, Bound
 from wirespeed.host.process import end
-from wirespeed.job.plan import Plan, encode
+from wirespeed.job.plan import Plan
 from wirespeed.results.runs import Run, collect, resumed
 
 if TYPE_CHECKING:
@@ -74,10 +73,7 @@ class MeasuredSide:
         """In a process of its own, which takes libraries and devices by these variables from the start on."""
         with tempfile.TemporaryFile("w+", errors="replace") as log:
             process = subprocess.Popen(
-                [
-                    *(sys.executable, str(Path(frontend.__file__).parent)),
-                    *(encode(plan), str(plan.budget), *sys.argv),
-                ],
+                frontend.command(plan, plan.budget),
                 env={**os.environ, **self.variables},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
