@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Protocol
 
 from wirespeed.evidence.counters import CounterOwner, Reading
 from wirespeed.evidence.verdict import Counted, Declaration, identify_wire, more_would_help
@@ -18,7 +19,6 @@ from wirespeed.host.process import host_name, span
 from wirespeed.job.records import Evidence, Facts, UsedNics
 from wirespeed.limits.wires import NETWORKS
 from wirespeed.paths import TransferPath
-from wirespeed.rank.check.payload_check import Check
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.observe.expected_traffic import ExpectedTraffic, Location, sent_by
 from wirespeed.rank.observe.host_counters import HostCounters, risen
@@ -32,6 +32,14 @@ MAX_ITERATIONS = 200_000
 LEAST_FOR_PARTS = 1 << 20
 """Bytes of a message from which it is told what part of it each link of a bundle took: shorter ones take few
 of them."""
+
+
+class FilledBatches(Protocol):
+    """What fills buffers before a batch and compares them after it."""
+
+    def begin_batch(self, program: Program) -> None: ...
+
+    def end_batch(self, program: Program, iterations: int) -> None: ...
 
 
 def counted_bytes(wire: CounterOwner, start: Reading, end: Reading, background: float) -> Counted:
@@ -131,7 +139,7 @@ class WireCounting:
                 break
         return found
 
-    def setup_copies(self, check: Check, program: Program) -> Facts:
+    def setup_copies(self, check: FilledBatches, program: Program) -> Facts:
         """This rank's copies, by kind, while the check fills and compares buffers once."""
         before = self._copied(partial(check.begin_batch, program))
         program.run()
