@@ -140,6 +140,12 @@ class ProgramFacts:
     """Read from and written to memory in a step at least."""
     flops_per_site: int
 
+    @classmethod
+    def of(cls, plane: Plane, *, steps: int, bytes_: int, flops: int) -> ProgramFacts:
+        """Of a plane's division; steps of an iteration, bytes and operations of a site."""
+        grid, block = (plane.width, plane.height), (plane.nx, plane.ny)
+        return cls(grid, block, (plane.columns, plane.rows), steps, bytes_, flops)
+
 
 def options(
     steps: tuple[int, int] = (1000, 200),

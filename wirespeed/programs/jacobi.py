@@ -118,16 +118,9 @@ class Jacobi(ProgramPattern):
 
     @property
     def facts(self) -> ProgramFacts:
-        plane, every = self.divided, self._every
-        return ProgramFacts(
-            grid=(plane.width, plane.height),
-            block=(plane.nx, plane.ny),
-            ranks=(plane.columns, plane.rows),
-            steps_per_iteration=self._period,
-            bytes_per_site=2 * self.real,
-            # Five of the step; three of the norm: difference, square, sum.
-            flops_per_site=5 + 3 * (every == 1),
-        )
+        # Five operations of the step; three of the norm: difference, square, sum.
+        flops = 5 + 3 * (self._every == 1)
+        return ProgramFacts.of(self.divided, steps=self._period, bytes_=2 * self.real, flops=flops)
 
     @property
     def real(self) -> int:

@@ -97,15 +97,7 @@ class Lbm(ProgramPattern):
 
     @property
     def facts(self) -> ProgramFacts:
-        plane = self.divided
-        return ProgramFacts(
-            grid=(plane.width, plane.height),
-            block=(plane.nx, plane.ny),
-            ranks=(plane.columns, plane.rows),
-            steps_per_iteration=PERIOD,
-            bytes_per_site=BYTES_PER_SITE,
-            flops_per_site=OPERATIONS_PER_SITE,
-        )
+        return ProgramFacts.of(self.divided, steps=PERIOD, bytes_=BYTES_PER_SITE, flops=OPERATIONS_PER_SITE)
 
     @property
     def walled(self) -> bool:
