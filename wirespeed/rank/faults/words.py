@@ -17,6 +17,21 @@ _OWN = ("apart", "clock", "fault", "late", "offset", "instead", "soak-every")
 """All other words are options of the transport."""
 
 
+class RangesAhead(Ranges):
+    """Ranges by a clock that is so many seconds ahead."""
+
+    def __init__(self, core: Core, rank: int, keep: bool, ahead: float) -> None:
+        self._ahead = round(ahead * 1e9)
+        super().__init__(core, rank, keep)
+
+    @property
+    def clock_name(self) -> str:
+        return f"{super().clock_name} {self._ahead}"
+
+    def clock(self) -> int:
+        return super().clock() + self._ahead
+
+
 class TestWords:
     """Those of a plan; most plans have none, and all is as it is then."""
 
@@ -60,8 +75,6 @@ class TestWords:
         kept = self._plan.timing or self._plan.timeline is not None
         if "clock" not in self._words or rank % 2 == 0:
             return Ranges(opened, rank, kept)
-        from wirespeed.rank.faults.clock import RangesAhead
-
         return RangesAhead(opened, rank, kept, float(self._words["clock"]))
 
 
