@@ -44,11 +44,7 @@ from wirespeed.rank.join.free_cpus import FreeForThreads
 from wirespeed.rank.join.mpi_world import MpiWorld
 from wirespeed.rank.join.pinning import pin
 from wirespeed.rank.join.socket_world import SocketWorld
-from wirespeed.rank.join.startup import (
-    ignore,
-    set_environment,
-    show_own_slice,
-)
+from wirespeed.rank.join.startup import ignore, set_environment, show_own_slice
 from wirespeed.rank.observe.watchdog import Watchdog
 from wirespeed.rank.world import World
 from wirespeed.results.recorder import Observer, StepJob

@@ -26,12 +26,7 @@ from wirespeed.rank.join.free_cpus import FreeForThreads
 from wirespeed.rank.join.mpi_world import MpiWorld
 from wirespeed.rank.join.peers import by_interface
 from wirespeed.rank.join.pinning import place
-from wirespeed.rank.join.startup import (
-    ignore,
-    set_environment,
-    show_own_slice,
-    start_profiler,
-)
+from wirespeed.rank.join.startup import ignore, set_environment, show_own_slice, start_profiler
 from wirespeed.rank.observe.watchdog import Watchdog
 
 BY_HAND = (

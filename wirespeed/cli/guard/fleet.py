@@ -12,16 +12,7 @@ import click
 
 from wirespeed import interrupts
 from wirespeed.cli.common import words
-from wirespeed.cli.common.options import (
-    debugging,
-    flag,
-    formatted,
-    option,
-    plan_of,
-    together,
-    where,
-    within,
-)
+from wirespeed.cli.common.options import debugging, flag, formatted, option, plan_of, together, where, within
 from wirespeed.cli.common.streams import note, one_of_ranks, print_or_write, warn_of
 from wirespeed.errors import ExitCode, WirespeedError, gravest
 
