@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from wirespeed.evidence.nics.used import nic_name
+from wirespeed.grouping import grouped
 from wirespeed.host.pci_topology import DISTANCES, cpu_distance
 from wirespeed.host.process import cpu_list, span
 from wirespeed.limits.wires import PORTS
@@ -69,9 +70,7 @@ def end_of(rank: Rank) -> str:
 
 def one_for_all(run: Run, path: str) -> Iterator[OneForAll]:
     """Hosts all of whose ranks, two or more, use one NIC of several."""
-    hosts: dict[str, list[RankNics]] = {}
-    for rank_nics in _nics(run, path):
-        hosts.setdefault(rank_nics.host, []).append(rank_nics)
+    hosts = grouped((rank_nics.host, rank_nics) for rank_nics in _nics(run, path))
     for host, there in hosts.items():
         names = {nic.name for rank_nics in there for nic in rank_nics.nics}
         ports = _ports(run, path, host)
@@ -87,11 +86,7 @@ def one_for_all(run: Run, path: str) -> Iterator[OneForAll]:
 
 def farther_lines(found: Iterable[Farther]) -> list[str]:
     """'ranks 1,3 use mlx5_1:1 (other NUMA node than its GPU); ...': a few lines, alike ranks together."""
-    alike: dict[str, list[int]] = {}
-    for one in found:
-        used, nearer = (f"{DISTANCES[word]} its {one.end}" for word in (one.distance, one.nearer_distance))
-        words = f"{' and '.join(one.nics)} ({used}); {one.nearer} is nearer ({nearer})"
-        alike.setdefault(words, []).append(one.rank)
+    alike = grouped((_words(one), one.rank) for one in found)
     lines = [
         f"ranks {span(ranks)} use {words}" if len(ranks) > 1 else f"rank {ranks[0]} uses {words}"
         for words, ranks in alike.items()
@@ -100,6 +95,11 @@ def farther_lines(found: Iterable[Farther]) -> list[str]:
         *lines[:MAX_LINES],
         *([f"... {len(lines)} such groups of ranks in all"] if len(lines) > MAX_LINES else []),
     ]
+
+
+def _words(one: Farther) -> str:
+    used, nearer = (f"{DISTANCES[word]} its {one.end}" for word in (one.distance, one.nearer_distance))
+    return f"{' and '.join(one.nics)} ({used}); {one.nearer} is nearer ({nearer})"
 
 
 def _distance(rank: Rank, port: Wire) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from wirespeed.grouping import grouped
 from wirespeed.host.process import cpu_list, span
 
 MAX_NAMED = 3
@@ -15,11 +16,8 @@ def sharing(ranks: Sequence[Mapping[str, Any]]) -> str | None:
 
     `ranks`: members rank, host, cpus and cpu_quota of each, as the step record has them.
     """
-    hosts: dict[str, list[Mapping[str, Any]]] = {}
-    for rank in ranks:
-        hosts.setdefault(rank["host"], []).append(rank)
     found: list[str] = []
-    for host, here in hosts.items():
+    for host, here in grouped((rank["host"], rank) for rank in ranks).items():
         allowed = {rank["rank"]: set(cpu_list(rank["cpus"])) for rank in here}
         for group, cpus in _crowded(allowed):
             word = "CPU" if len(cpus) == 1 else "CPUs"

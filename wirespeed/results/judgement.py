@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from itertools import groupby
 
+from wirespeed.grouping import grouped
 from wirespeed.paths import table_order
 from wirespeed.results.contradiction import GIVEN
 from wirespeed.results.contradictions import REMEDY
@@ -57,10 +58,9 @@ class Judged:
         Those that are sure, and the slowed ones that are faster even so: a rank that waits for a CPU only
         takes longer. Uncertain ones are not among them.
         """
-        cells: dict[tuple[int, str], list[Entry]] = {}
-        for entry in sorted(self.entries.values(), key=lambda entry: (entry.reckoned_s, entry.contended)):
-            if not entry.uncertain:
-                cells.setdefault((entry.bytes, entry.memory_domain), []).append(entry)
+        certain = (entry for entry in self.entries.values() if not entry.uncertain)
+        ordered = sorted(certain, key=lambda entry: (entry.reckoned_s, entry.contended))
+        cells = grouped(((entry.bytes, entry.memory_domain), entry) for entry in ordered)
         return {key: [*_not_behind(cell)] for key, cell in cells.items()}
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from wirespeed.doctor.facts.model import MachineFacts
 from wirespeed.doctor.finding import TRIAL_SIZES, Conditions, Cost, Finding, Trial
+from wirespeed.grouping import grouped
 from wirespeed.host.process import span
 
 
@@ -21,11 +22,8 @@ def _this_process(facts: MachineFacts) -> Iterator[Finding]:
     mine = set(facts.limits.cpus)
     devices = [(gpu.title, gpu.node, gpu.near) for gpu in facts.real_gpus]
     devices += [(nic.name, nic.node, nic.near) for nic in facts.nics]
-    far: dict[tuple[int | None, tuple[int, ...]], list[str]] = {}
-    for name, node, cpus in devices:
-        if mine and cpus and not mine & set(cpus):
-            far.setdefault((node, cpus), []).append(name)
-    for (node, cpus), names in far.items():
+    far = (device for device in devices if mine and device[2] and not mine & set(device[2]))
+    for (node, cpus), names in grouped(((node, cpus), name) for name, node, cpus in far).items():
         yield Finding(
             "affinity-process",
             f"This process may not run near {', '.join(names)}: bytes cross the link between sockets",

@@ -8,9 +8,9 @@ from wirespeed.doctor.facts.model import MachineFacts
 from wirespeed.doctor.finding import Conditions, Cost, Finding, Trial
 from wirespeed.doctor.hang import pattern_words
 from wirespeed.doctor.shell import exports
+from wirespeed.grouping import grouped
 from wirespeed.host.process import cpu_list
 from wirespeed.host.variables import switches_of
-from wirespeed.results.parts import Rank
 from wirespeed.results.runs import Entry, Run
 from wirespeed.transports import find_transport
 from wirespeed.units import format_seconds, format_size
@@ -40,10 +40,7 @@ def _limited(run: Run, entry: Entry) -> bool:
     """Do ranks take turns because of a control group's limit, below what their CPUs and number ask for?"""
     if not entry.cores or not entry.cores.shared:
         return False
-    hosts: dict[str, list[Rank]] = {}
-    for rank in run.step(entry.path).ranks:
-        hosts.setdefault(rank.host, []).append(rank)
-    for here in hosts.values():
+    for here in grouped((rank.host, rank) for rank in run.step(entry.path).ranks).values():
         cpus = {cpu for rank in here for cpu in cpu_list(rank.cpus)}
         quota = min((rank.cpu_quota for rank in here if rank.cpu_quota), default=None)
         if quota and quota < min(len(here), len(cpus) or len(here)):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wirespeed.doctor.facts.model import Gpu, GpuPair, MachineFacts
+from wirespeed.doctor.facts.model import Gpu, MachineFacts
 from wirespeed.doctor.finding import Cost, Finding
+from wirespeed.grouping import grouped
 from wirespeed.limits.rates import device_links
 
 _PEER_SOURCE = "nvml.h: nvmlGpuP2PStatus_t; PCIe ACS: NCCL, Troubleshooting, 'PCI Access Control Services'"
@@ -83,11 +84,9 @@ def _peer_access(facts: MachineFacts) -> Iterator[Finding]:
     """
     names = {gpu.index: gpu.title for gpu in facts.gpus}
     split = {gpu.index for gpu in facts.gpus if gpu.mig}
-    refused: dict[str, list[GpuPair]] = {}
-    for pair in facts.pairs:
-        if pair.peer not in ("", "ok") and not split & {pair.first, pair.second}:
-            refused.setdefault(pair.peer, []).append(pair)
-    for why, pairs in refused.items():
+    refused = (pair for pair in facts.pairs if pair.peer not in ("", "ok"))
+    whole = (pair for pair in refused if not split & {pair.first, pair.second})
+    for why, pairs in grouped((pair.peer, pair) for pair in whole).items():
         shown = ", ".join(f"{names[pair.first]} and {names[pair.second]}" for pair in pairs[:4])
         more = f", ... {len(pairs)} pairs" if len(pairs) > 4 else ""
         levels = (f"{names[p.first]} to {names[p.second]}: {p.level or 'unknown'} on PCIe" for p in pairs[:4])

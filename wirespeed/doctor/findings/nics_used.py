@@ -8,6 +8,7 @@ from wirespeed.doctor.facts.model import MachineFacts
 from wirespeed.doctor.finding import Cost, Finding
 from wirespeed.doctor.nic_choice import farther, farther_lines, one_for_all
 from wirespeed.doctor.shell import quoted
+from wirespeed.grouping import together
 from wirespeed.host.process import span
 from wirespeed.results.runs import Run
 
@@ -39,10 +40,7 @@ def _far(run: Run, unset: tuple[str, ...]) -> Iterator[Finding]:
     found = {path: far for path in run.paths if (far := [*farther(run, path)])}
     if not found:
         return
-    alike: dict[str, list[str]] = {}
-    for path, far in found.items():
-        for words in farther_lines(far):
-            alike.setdefault(words, []).append(path)
+    alike = together((words, path) for path, far in found.items() for words in farther_lines(far))
     path, far = next(iter(found.items()))
     first, ends = far[0], dict.fromkeys(one.end for one in far)
     near = f"rank {first.rank}; each rank gets the NIC nearest to its {first.end}"
@@ -51,7 +49,7 @@ def _far(run: Run, unset: tuple[str, ...]) -> Iterator[Finding]:
         f"{len({one.rank for one in far})} of {len(run.step(path).ranks)} ranks use a NIC that is "
         f"farther from their {' or '.join(ends)} than another one",
         Cost.HIGH if first.distance == "SYS" else Cost.SOME,
-        tuple(f"{', '.join(paths)}: {words}" for words, paths in [*alike.items()][:MAX_LINES]),
+        tuple(f"{paths}: {words}" for paths, words in alike[:MAX_LINES]),
         (
             *unset,
             f"{_ucx([first.nearer])} PROGRAM  # {near}",

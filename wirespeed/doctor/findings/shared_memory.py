@@ -9,6 +9,7 @@ from msgspec import structs
 from wirespeed.doctor.facts.model import HostMemory, MachineFacts
 from wirespeed.doctor.finding import Cost, Finding
 from wirespeed.doctor.shell import quoted
+from wirespeed.grouping import grouped
 from wirespeed.host.process import span
 from wirespeed.host.variables import switches_of
 from wirespeed.results.parts import LoadedMpi, Rank
@@ -169,12 +170,8 @@ def _ranks(facts: MachineFacts) -> list[Rank]:
 
 def _apart(facts: MachineFacts) -> Iterator[Finding]:
     """Ranks of one host in namespaces of their own."""
-    found: dict[str, list[int]] = {}
-    for rank in _ranks(facts):
-        for kind in rank.apart:
-            found.setdefault(kind, []).append(rank.rank)
-    known = {kind: ranks for kind, ranks in found.items() if kind in NAMESPACES}
-    if known:
+    apart = ((kind, rank.rank) for rank in _ranks(facts) for kind in rank.apart)
+    if known := grouped(pair for pair in apart if pair[0] in NAMESPACES):
         names = [NAMESPACES[kind][0] for kind in known]
         yield Finding(
             "namespaces",

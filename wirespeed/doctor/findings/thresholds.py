@@ -8,6 +8,7 @@ from wirespeed.doctor.facts.model import MachineFacts
 from wirespeed.doctor.finding import Conditions, Cost, Finding, Trial
 from wirespeed.doctor.shell import exports
 from wirespeed.doctor.tables import table
+from wirespeed.grouping import size_range
 from wirespeed.host.variables import TableRow
 from wirespeed.results.findings import NOTABLE
 from wirespeed.results.runs import Entry, Run
@@ -101,7 +102,7 @@ def _finding(facts: MachineFacts, path: str, tuning: TableRow, slow: list[Slow])
     than = format_size(other.bytes) if tuning["when"] == "small" else other.path
     return Finding(
         f"tuning-{path}-{'-'.join(tuning['variables'])}",
-        f"{path}: {_range(sizes)} takes up to {own.seconds / other.seconds:.1f} times as long as {than}",
+        f"{path}: {size_range(sizes)} takes up to {own.seconds / other.seconds:.1f} times as long as {than}",
         Cost.SMALL,
         (
             f"{facts.file}: {own.path} takes {format_seconds(own.seconds)} for {format_size(own.bytes)}, "
@@ -129,7 +130,3 @@ def library_of(run: Run, path: str) -> str:
         return "ucx"
     vendor = step.mpi.vendor if step.mpi else ""
     return {"openmpi": "ob1", "mpich": "mpich", "mvapich": "mvapich", "cray": "mpich"}.get(vendor, "")
-
-
-def _range(sizes: tuple[int, ...]) -> str:
-    return " to ".join(dict.fromkeys((format_size(sizes[0]), format_size(sizes[-1]))))

@@ -15,7 +15,7 @@ from wirespeed.doctor.measured import Stretch
 from wirespeed.doctor.result import Result
 from wirespeed.doctor.set_variables import SetVariable, set_variables
 from wirespeed.doctor.shell import assigned, comment, own_shell, split, visible
-from wirespeed.grouping import grouped
+from wirespeed.grouping import grouped, size_range
 from wirespeed.report.console.console import say
 from wirespeed.report.doctor.machine_drawing import draw
 from wirespeed.report.facts.figures import ratio as ratio_text
@@ -119,8 +119,8 @@ def _fastest(console: Console, facts: MachineFacts, stretches: tuple[Stretch, ..
         if title != head:
             say(console, title)
         head = title
-        sizes = " to ".join(map(format_size, dict.fromkeys((stretch.first, stretch.last))))
-        line = Text.assemble("    ", (sizes, "bold"), f": {' or '.join(stretch.paths)}{_next(stretch)}")
+        sizes = (size_range((stretch.first, stretch.last)), "bold")
+        line = Text.assemble("    ", sizes, f": {' or '.join(stretch.paths)}{_next(stretch)}")
         say(console, line, indent=6)
 
 
