@@ -110,8 +110,7 @@ def _distance(rank: Rank, port: Wire) -> str:
 
 
 def _nics(run: Run, path: str) -> list[RankNics]:
-    sizes = sorted(size for name, size in run.evidence if name == path)
-    return next((found for size in reversed(sizes) if (found := run.evidence[path, size].nics)), [])
+    return next((evidence.nics for evidence in reversed(run.evidence_of(path)) if evidence.nics), [])
 
 
 def _ports(run: Run, path: str, host: str) -> dict[str, Wire]:

@@ -356,6 +356,11 @@ class Run:
         """A path's entries, smallest size first; none where no figure can be true."""
         return [*self._judgement.by_path.get(path, ())]
 
+    def evidence_of(self, path: str) -> list[Evidence]:
+        """Of a path's messages, smallest size first; empty ones cross no wire that counts."""
+        found = [evidence for evidence in self.evidence.values() if evidence.path == path and evidence.bytes]
+        return sorted(found, key=lambda evidence: evidence.bytes)
+
     def failure(self, path: str, size: int) -> Failure | None:
         """Failure at this cell of the table, if there is one."""
         return next(

@@ -24,17 +24,12 @@ def _of_run(run: Run, file: str) -> Iterator[Finding]:
     # An MPI that failed before another one took its place fails at any device pointer.
     refused = next((failure for failure in run.failures if failure.path == "aware"), None)
     refused = None if run.of_path("aware") else refused
-    staged = [
-        evidence
-        for evidence in run.evidence.values()
-        if evidence.path == "aware" and evidence.verdict == "staged"
-    ]
+    staged = [evidence for evidence in run.evidence_of("aware") if evidence.verdict == "staged"]
     if refused:
         did, cost, seen = "is refused by MPI or ends the program", Cost.BREAKS, refused.text
     elif staged:
-        last = max(staged, key=lambda evidence: evidence.bytes)
         did, cost = "goes through host memory", Cost.HIGH
-        seen = f"counters of the wires at {format_size(last.bytes)}: {last.text}"
+        seen = f"counters of the wires at {format_size(staged[-1].bytes)}: {staged[-1].text}"
     else:
         return
     mpi = run.step("aware").mpi

@@ -135,7 +135,7 @@ def _left(memory: HostMemory) -> Iterator[Finding]:
 def _unused(facts: MachineFacts) -> Iterator[Finding]:
     """An MPI whose bytes between ranks of one host went by TCP, as the counters of its interfaces say."""
     for run in reversed(facts.runs):
-        proofs = [proof for key, proof in sorted(run.evidence.items()) if key[0] == "host"]
+        proofs = run.evidence_of("host")
         if not run.of_path("host") or not proofs:
             continue
         largest = proofs[-1]

@@ -34,8 +34,7 @@ def find(facts: MachineFacts) -> Iterator[Finding]:
 
 def _counted(run: Run) -> tuple[str, ...] | None:
     """What the counters show of the largest message: () that it is direct; None: they do not decide."""
-    proofs = [run.evidence[key] for key in sorted(run.evidence) if key[0] == "aware"]
-    known = [proof for proof in proofs if proof.verdict != "unknown"]
+    known = [proof for proof in run.evidence_of("aware") if proof.verdict != "unknown"]
     if not known:
         return None
     last = known[-1]

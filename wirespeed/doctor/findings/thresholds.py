@@ -122,7 +122,7 @@ def library_of(run: Run, path: str) -> str:
     """
     if path == "nccl":
         return "nccl"
-    if any(proof.verdict == "loopback" for (name, _), proof in run.evidence.items() if name == path):
+    if any(proof.verdict == "loopback" for proof in run.evidence_of(path)):
         return "tcp"
     step = run.step(path)
     variables = step.variables

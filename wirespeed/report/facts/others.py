@@ -87,8 +87,8 @@ def _usual(
 
 def _port(run: Run, path: str) -> str | None:
     """'HDR', '100GbE': of the ports that carried the bytes; None where they differ, or no rate is known."""
-    used = [evidence for (of, _), evidence in run.evidence.items() if of == path]
-    busy = {wire.name for evidence in used for wire in evidence.wires if wire.kind in PORTS}
+    used = (wire for evidence in run.evidence_of(path) for wire in evidence.wires)
+    busy = {wire.name for wire in used if wire.kind in PORTS}
     ports = {(w.kind, round((w.rate or 0) * 8 / 1e9)) for w in run.wires_of(path) if w.name in busy}
     if len(ports) != 1:
         return None
@@ -109,7 +109,7 @@ def _wire(run: Run, entry: Entry) -> str | None:
     """
     path = entry.path
     limit, gpu, through_host = run.ceiling(path), _gpu(run, path), run.ceiling_through_host(path)
-    sure = any(evidence.verdict == "direct" for (of, _), evidence in run.evidence.items() if of == path)
+    sure = any(evidence.verdict == "direct" for evidence in run.evidence_of(path))
     sure |= through_host is not None and entry.rate > through_host.rate
     if limit is None or gpu is None or limit.wire not in GPU_LINKS or limit.stated or not sure:
         return None

@@ -14,7 +14,6 @@ from wirespeed.grouping import grouped, size_range, size_ranges, together
 from wirespeed.report.cannot_tell import CANNOT_TELL
 from wirespeed.report.facts import markers, shares
 from wirespeed.report.facts.markers import AS_FAST, SPOILED, sign
-from wirespeed.report.facts.wire_verdicts import of_path
 from wirespeed.results.parts import Checked
 from wirespeed.results.runs import Entry, Run, remembered
 from wirespeed.statistics.samples import median
@@ -99,7 +98,7 @@ def share_words(run: Run, path: str, name: str = "") -> str:
 @remembered
 def wires_words(run: Run, path: str) -> str:
     """'direct over NVLink from 4 KiB': of the largest messages, from the size on from which it is so."""
-    found = of_path(run, path)
+    found = run.evidence_of(path)
     known = [evidence for evidence in found if evidence.verdict != "unknown"] or found
     spans = [list(span) for _, span in groupby(known, key=lambda evidence: evidence.verdict)]
     if not spans:

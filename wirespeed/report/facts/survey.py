@@ -14,7 +14,6 @@ from wirespeed.report.facts.outcome import SHORT
 from wirespeed.report.facts.slowest_teams import FAR, describe, median_of
 from wirespeed.report.facts.statement import BAD, Statement
 from wirespeed.report.facts.statements import statements
-from wirespeed.report.facts.wire_verdicts import of_path
 from wirespeed.results.by_rank import ALONE, TOGETHER
 from wirespeed.results.model import FAR as FAR_OFF_SHARE
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Run
@@ -112,7 +111,7 @@ def _messages(run: Run, domain: str) -> Iterator[SurveyRow]:
             continue
         entry = (run.fastest(size, domain) or sorted(own, key=lambda one: one.seconds))[0]
         by = [f"by {entry.path}"] if domain == "GPU" else []
-        seen = any(found.verdict != "unknown" for found in of_path(run, entry.path))
+        seen = any(found.verdict != "unknown" for found in run.evidence_of(entry.path))
         wires = outcome.wires_words(run, entry.path) if seen and size > SHORT else ""
         yield _message(f"{who}, {format_size(size)}", run, entry, entry.seconds, [*by, wires])
 

@@ -21,15 +21,9 @@ SMALL_COPY = 16 << 10
 
 def counted(run: Run) -> list[tuple[str, str]]:
     """('aware, gpu', 'direct over NVLink ...') by the counters; nothing where nothing was counted."""
-    told = together((_spans(found), path) for path in run.paths if (found := of_path(run, path)))
+    told = together((_spans(found), path) for path in run.paths if (found := run.evidence_of(path)))
     copies = "; ".join(_copies(run))
     return [*told, *([("copies per iteration and rank", copies)] if copies else [])]
-
-
-def of_path(run: Run, path: str) -> list[Evidence]:
-    """Smallest size first; empty messages cross no wire that counts."""
-    found = [evidence for evidence in run.evidence.values() if evidence.path == path and evidence.bytes]
-    return sorted(found, key=lambda evidence: evidence.bytes)
 
 
 def _spans(found: Sequence[Evidence]) -> str:
@@ -51,7 +45,7 @@ COPIES = {
 
 def _copies(run: Run) -> Iterator[str]:
     """Copies by the driver per iteration, on the rank that did most: at each path's largest size."""
-    for evidence in (found[-1] for path in run.paths if (found := of_path(run, path))):
+    for evidence in (found[-1] for path in run.paths if (found := run.evidence_of(path))):
         copies = {kind: [getattr(rank, kind) for rank in evidence.copies] for kind in COPIES}
         busiest = {kind: max(ranks, key=lambda copy: copy.count) for kind, ranks in copies.items() if ranks}
         if evidence.iterations and any(copied.count for copied in busiest.values()):
@@ -76,7 +70,7 @@ def suspicions(run: Run) -> list[tuple[str, bool]]:
     doubted = [evidence for evidence in run.evidence.values() if evidence.suspicious and evidence.bytes]
     sizes = grouped(((evidence.path, _suspicion(evidence)), evidence.bytes) for evidence in doubted)
     return [
-        (f"{size_range(found)}: {text}", max(found) == of_path(run, path)[-1].bytes)
+        (f"{size_range(found)}: {text}", max(found) == run.evidence_of(path)[-1].bytes)
         for (path, text), found in sizes.items()
     ]
 
@@ -141,7 +135,7 @@ def host_copies(run: Run) -> str:
     Of each rank in an iteration, and what filling and comparing the buffers takes; empty where nobody
     counted.
     """
-    last = [found[-1] for path in run.paths if (found := of_path(run, path)) and found[-1].copies]
+    last = [found[-1] for path in run.paths if (found := run.evidence_of(path)) and found[-1].copies]
     if not run.traits.shown.counts_copies or not last:
         return ""
     each = [f"{seen.path} {_both_ways(seen)}" for seen in last]
@@ -198,7 +192,7 @@ def _of_ranks(run: Run, evidence: Evidence) -> str:
 
 def _last_with_nics(run: Run, path: str) -> Evidence | None:
     """Of the largest messages whose NICs are known."""
-    return next((evidence for evidence in reversed(of_path(run, path)) if evidence.nics), None)
+    return next((evidence for evidence in reversed(run.evidence_of(path)) if evidence.nics), None)
 
 
 def _nic_words(rank_nics: RankNics, end: str) -> str:

@@ -12,7 +12,6 @@ from wirespeed.report.facts.contrasts import Contrast, pairs
 from wirespeed.report.facts.figure_columns import figure_columns, share_of_baseline
 from wirespeed.report.facts.markers import sign
 from wirespeed.report.facts.scaling import Scaling, ScalingCurve, scalings
-from wirespeed.report.facts.wire_verdicts import of_path
 from wirespeed.report.page.styles import Style
 from wirespeed.report.sources import ReportRun
 from wirespeed.report.systems.published_curves import known_systems, load_system
@@ -223,7 +222,7 @@ def drawings(sets: Sequence[ReportRun]) -> list[dict[str, Any]]:
 
 
 def _drawing(measured: ReportRun) -> dict[str, Any]:
-    cases = [case for path in measured.run.paths for case in of_path(measured.run, path)]
+    cases = [case for path in measured.run.paths for case in measured.run.evidence_of(path)]
     seen = grouped((_key(wire), _share(wire, case.payload_bytes)) for case in cases for wire in case.wires)
     kept = [key for key, shares in seen.items() if max(shares) >= IDLE or key[0] in SHOWN_IDLE]
     # Bytes per second one way, where the wire's driver states them.
