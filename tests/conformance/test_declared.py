@@ -122,6 +122,7 @@ def test_host_memory_of_one_numa_node(measure: Measure) -> None:
     assert done.code == 0 and [entry["details"]["numa_node"] for entry in copies] == [0, 0]
 
 
+@pytest.mark.slow(after=1)
 def test_another_pattern_at_the_same_time(measure: Measure) -> None:
     """Protects --with: alone, then while it runs; both in the file, the ratio in the table, nobody left."""
     done = measure("pingpong --paths host --sizes 8 --max-time 0.05 --with stream:host:64K").ok()
