@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import re
 import sys
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 
@@ -14,6 +16,12 @@ def parse(text: str) -> dict[str, Any]:
     parser: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     found: dict[str, Any] = parser.loads(text)
     return found
+
+
+@cache
+def beside(module: str, name: str) -> dict[str, Any]:
+    """Content of wirespeed's own file of this name beside a module, of which `module` is the __file__."""
+    return parse(Path(module).with_name(name).read_text("utf-8"))
 
 
 _ESCAPED = re.compile(r'["\\\x00-\x1f\x7f\ud800-\udfff]')

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cache
-from importlib.resources import files
-
 from wirespeed.host.variables import TableRow
-from wirespeed.toml import parse
+from wirespeed.toml import beside
 
 
-@cache
 def table(name: str) -> tuple[TableRow, ...]:
     """Entries of wirespeed/doctor/NAME.toml."""
-    (entries,) = parse(files(__package__).joinpath(f"{name}.toml").read_text("utf-8")).values()
+    (entries,) = beside(__file__, f"{name}.toml").values()
     return tuple(entries)

@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import translate
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
-from wirespeed.toml import parse
+from wirespeed.toml import beside
 
 TableRow = Mapping[str, Any]
 
@@ -17,9 +16,8 @@ _TOKEN = re.compile(r"(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]{20,}")
 """A part of a value that is random rather than a setting: of a token, a key, a hash."""
 
 
-@cache
 def _tables() -> dict[str, Any]:
-    return parse(files(__package__).joinpath("variables.toml").read_text("utf-8"))
+    return beside(__file__, "variables.toml")
 
 
 def table(kind: str) -> tuple[TableRow, ...]:

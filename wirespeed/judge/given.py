@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from typing import NamedTuple
 
-from wirespeed.toml import parse
+from wirespeed.toml import beside
 
 
 class Point(NamedTuple):
@@ -78,11 +76,6 @@ class Finding:
     impossible: bool = False
 
 
-@cache
-def _advice() -> dict[str, dict[str, str]]:
-    return parse(files(__package__).joinpath("advice.toml").read_text("utf-8"))
-
-
 def finding(
     kind: str,
     severity: int,
@@ -93,6 +86,6 @@ def finding(
     **words: str,
 ) -> Finding:
     """With cause and remedy of advice.toml: those of `advice`, else of the kind. `words` fill them in."""
-    told = _advice()[advice or kind]
+    told = beside(__file__, "advice.toml")[advice or kind]
     cause, do = (told[name].format(**words) for name in ("cause", "do"))
     return Finding(kind, severity, seen, cause, do, curve, kind == "wrong-data", kind == "impossible")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import Any
 
-from wirespeed.toml import parse
+from wirespeed.toml import beside
 
 Record = dict[str, Any]
 
@@ -48,10 +46,9 @@ CPU_CACHES = 64 << 20
 """Bytes that a CPU's caches are taken to hold where the result file does not say."""
 
 
-@cache
 def table() -> dict[str, Any]:
     """Content of links.toml."""
-    return parse(Path(__file__).with_name("links.toml").read_text("utf-8"))
+    return beside(__file__, "links.toml")
 
 
 def device_links(name: str) -> Record | None:

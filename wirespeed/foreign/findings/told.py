@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from wirespeed.foreign.shapes import Curve, Finding
-from wirespeed.toml import parse
+from wirespeed.toml import beside
 
 
-@cache
 def table() -> dict[str, Any]:
     """Content of advice.toml."""
-    return parse(files(__package__).joinpath("advice.toml").read_text("utf-8"))
+    return beside(__file__, "advice.toml")
 
 
 def told(
