@@ -350,7 +350,8 @@ def draw_scaling(time: Axes, efficiency: Axes, scaling: Scaling, looks: Mapping[
         efficiency.fill_between(counts, low, high, color=style["color"], alpha=0.18, linewidth=0)
     for panel in (time, efficiency):
         panel.set_xscale("log", base=2)
-        _label_ranks(panel, ranks)
+        panel.set_xticks(ranks, [str(count) for count in ranks])
+        panel.set_xticks([], minor=True)
         panel.set_xlabel("ranks")
     if scaling.strong:
         time.set_yscale("log")
@@ -366,11 +367,3 @@ def _style(look: Style, number: int, label: str, marker_size: float) -> dict[str
     dashes = (0, tuple(float(part) / 1.5 for part in look.dashes.split())) if look.dashes else "-"
     line = {"color": LIGHT[look.hue], "linestyle": dashes, "linewidth": 1.1, "label": label}
     return {**line, "marker": MARKERS[number % len(MARKERS)], "markersize": marker_size}
-
-
-def _label_ranks(panel: Axes, ranks: list[int]) -> None:
-    from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
-
-    panel.xaxis.set_major_locator(FixedLocator(ranks))
-    panel.xaxis.set_major_formatter(FixedFormatter([str(count) for count in ranks]))
-    panel.xaxis.set_minor_locator(NullLocator())
