@@ -129,17 +129,12 @@ class Contrast(NamedTuple):
 
 def contrasts(run: Run) -> list[Contrast]:
     """All that can be compared: ratios first, in table order."""
-    return [each for each in (*_pairs(run), *_costs(run)) if not each.why_not]
+    return [*pairs(run), *(cost for cost in costs(run) if not cost.why_not)]
 
 
 def pairs(run: Run) -> list[Contrast]:
     """Those of paths with something switched off."""
     return [pair for pair in _pairs(run) if not pair.why_not]
-
-
-def costs(run: Run) -> list[Contrast]:
-    """Paths over MPI of which UCX's own was measured, too; also those whose MPI is not known to use UCX."""
-    return [*_costs(run)]
 
 
 def incomparable(run: Run) -> list[tuple[str, str]]:
@@ -196,7 +191,8 @@ def _why_not(run: Run, path: str, without: str) -> str:
     return ""
 
 
-def _costs(run: Run) -> Iterator[Contrast]:
+def costs(run: Run) -> Iterator[Contrast]:
+    """Paths over MPI of which UCX's own was measured, too; also those whose MPI is not known to use UCX."""
     for path, bare in UNDER.items():
         if {path, bare} <= set(run.paths):
             yield Contrast("MPI adds", path, bare, _why_not_mpi(run, path, bare), adds=True)
