@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 from operator import attrgetter, itemgetter
 
+from wirespeed.grouping import grouped
 from wirespeed.judge.given import Curve, Finding, finding
 from wirespeed.judge.moments import PEAK, are_near, bits, near_sizes, rate_of
-from wirespeed.judge.series import STAGED, Series, is_collective, is_wrong, on_gpu, series_of, times, usable
+from wirespeed.judge.series import STAGED, is_collective, is_wrong, on_gpu, series_of, times, usable
 from wirespeed.units import counted, format_rate, format_seconds, format_size
 
 Rated = Sequence[tuple[Curve, float]]
@@ -134,13 +135,9 @@ def _near_slower(rated: Rated, links: Links) -> Iterator[Finding]:
 
 def odd_copies(curves: Iterable[Curve]) -> dict[tuple[str, ...], list[Curve]]:
     """Of each test of copies from or to the host, those that are slower than others, slowest first."""
-    tests: dict[tuple[str, ...], list[tuple[float, Curve]]] = {}
-    for curve in curves:
-        if curve.operation != "copy" or curve.memory not in ("H D", "D H") or not curve.pair:
-            continue
-        if rate := _rate(curve):
-            tests.setdefault((*_test(curve), curve.memory), []).append((rate, curve))
-    found = {}
+    copies = (one for one in curves if one.operation == "copy" and one.memory in ("H D", "D H") and one.pair)
+    tests = grouped(((*_test(one), one.memory), (rate, one)) for one in copies if (rate := _rate(one)))
+    found: dict[tuple[str, ...], list[Curve]] = {}
     for test, rated in tests.items():
         best = max(rate for rate, _ in rated)
         odd = sorted((row for row in rated if row[0] < ODD * best), key=itemgetter(0))
@@ -311,11 +308,11 @@ def _near_sizes(curves: Sequence[Curve]) -> Iterator[Finding]:
     sizes = sorted({point.bytes for curve in curves for point in curve.points if point.bytes > 0})
     if not any(are_near(small, large) for small, large in pairwise(sizes)):
         return
-    groups: dict[tuple[str, str, str, str, bool | None], list[Series]] = {}
-    for curve in curves:
-        for series in series_of(curve):
-            key = (curve.tool, curve.operation, curve.memory, curve.pair, series.in_place)
-            groups.setdefault(key, []).append(series)
+    groups = grouped(
+        ((curve.tool, curve.operation, curve.memory, curve.pair, series.in_place), series)
+        for curve in curves
+        for series in series_of(curve)
+    )
     told: set[str] = set()
     for group in groups.values():
         for found in near_sizes(group):
