@@ -18,9 +18,9 @@ from support.selection import slow_case
 
 from wirespeed import load
 from wirespeed.errors import ExitCode
-from wirespeed.frontend import session
+from wirespeed.frontend import command
 from wirespeed.frontend.background_load import background_plan, parse
-from wirespeed.job.plan import Plan, encode
+from wirespeed.job.plan import Plan
 from wirespeed.statistics.stopping import Stopping
 
 pytestmark = pytest.mark.slow(after=1)
@@ -246,7 +246,6 @@ def test_local_ranks_are_in_the_order_of_ranks() -> None:
 
 def test_a_rank_imports_little() -> None:
     """Protects start-up: a rank loads neither numpy nor rich nor click, and the pattern that it measures."""
-    import sys
 
     code = (
         "import sys, wirespeed.rank.main, wirespeed.rank.session; from wirespeed.patterns import find_pattern"
@@ -297,8 +296,7 @@ def test_a_copy_that_runs_during_another_pattern_is_that_of_all_ranks(tmp_path: 
     found = Plan(mpi=str(mpi.prefix), ranks=2, device="cpu", stopping=Stopping(max_time=0.05))
     plan = background_plan(parse("copy:h2h:64K"), found, tmp_path / "r.jsonl")
     plan = replace(plan, stopping=found.stopping)
-    command = [sys.executable, str(Path(session.__file__).parent), encode(plan)]
-    captured(command, cwd=tmp_path, ok=True)
+    captured(command(plan), cwd=tmp_path, ok=True)
     (entry,) = load(tmp_path / "r.jsonl").entries
     assert [team.name for team in entry.teams] == ["rank 0 with all", "rank 1 with all"]
 
