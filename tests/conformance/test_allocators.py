@@ -195,7 +195,7 @@ def test_a_device_of_the_real_libgomp(gomp_device: dict[str, str], measure: Meas
     assert NO_GPU not in done.out
 
 
-@pytest.mark.slow(after=1)
+@pytest.mark.slow
 def test_devices_that_are_the_cpu(llvm_device: dict[str, str], measure: Measure) -> None:
     """Protects from calling the CPU a GPU: these figures say so, and no MPI is called GPU-aware."""
     paths = ("staged", "staged-pinned", "aware")

@@ -85,6 +85,7 @@ def test_lists_of_few_and_of_many(words: tuple[str, ...], mpi: InstalledMpi, tmp
     assert done.code == 0 and len(done.entries) == 4, done.err + done.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)
 def test_device_pointers_in_lists(mpi: InstalledMpi, builds: Path, tmp_path: Path) -> None:
     """Protects a derived datatype on device memory, and lists that a kernel packs."""
@@ -182,6 +183,7 @@ def test_a_list_that_changed_is_measured_again(mpi: InstalledMpi, tmp_path: Path
         assert done.code == 0 and len(done.entries) == count, done.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_a_soak_checks_every_block(mpi: InstalledMpi, tmp_path: Path) -> None:
     where = ("--device", "emulated", "--mpi", str(mpi.mpiexec), "--paths", "host-packed,ipc-write")
@@ -192,6 +194,7 @@ def test_a_soak_checks_every_block(mpi: InstalledMpi, tmp_path: Path) -> None:
     assert not any(sum(soak["wrong"].values()) for soak in soaks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_a_short_block_of_an_earlier_iteration_is_stale(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects what a soak says of blocks whose single bytes may be those of another iteration."""
@@ -207,6 +210,7 @@ def test_a_short_block_of_an_earlier_iteration_is_stale(mpi: InstalledMpi, tmp_p
     assert len(soaks) == 2 and not any(soak["wrong"]["damaged"] for soak in soaks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_check_finds_lists_that_are_slow(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects acceptance tests: only the list waits 5 ms before each of its copies."""

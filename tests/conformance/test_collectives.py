@@ -186,6 +186,7 @@ def test_counts_beyond_mpi_s_are_cut(tmp_path: Path) -> None:
     assert "MPI_Allgather takes at most 100 elements for each rank, not 512" in done.failures[0]["text"]
 
 
+@pytest.mark.slow
 def test_an_mpi_that_crashes_in_a_reduction_of_device_pointers(measure: Measure) -> None:
     """Protects all other entries: the crash is one line, and ours has its figures."""
     words = ("--ranks", "2", "--device", "emulated", "--paths", "aware,staged", "--algorithm", "library,ring")

@@ -26,7 +26,7 @@ def measured(measure: Measure, declared: str, *command: str) -> Done:
     ).ok()
 
 
-@pytest.mark.slow(after=1)
+@pytest.mark.slow
 def test_messages_between_devices(measure: Measure) -> None:
     """Protects the way from samples to GB/s of paths whose copies are all there is to it."""
     fastest = {"ipc-write": RATE, "ipc-read": RATE, "staged": RATE / 2}
@@ -191,7 +191,7 @@ def ring(measure: Measure, *limits: str) -> dict[str, Record]:
     return {entry["path"]: entry for entry in done.entries}
 
 
-@pytest.mark.slow(after=1)
+@pytest.mark.slow
 def test_a_round_takes_all_its_steps(measure: Measure) -> None:
     """Protects a ring's figure from samples that begin too late, end too early or leave steps out."""
     for path, entry in ring(measure, "--max-time", "1").items():

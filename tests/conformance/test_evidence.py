@@ -87,6 +87,7 @@ def test_declared_rates_are_the_limit_of_staging(mpi: InstalledMpi, tmp_path: Pa
     assert "b = 0.333 GB/s, one copy after the other: 1/b = 1/b_D2H + 1/b_H2D of 0.500 and 1.00" in explained
 
 
+@pytest.mark.slow
 @one_mpi
 def test_a_ring_of_1000_steps(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the table that decides for device pointers: so many copies each way, set-up apart."""

@@ -63,6 +63,7 @@ def test_what_paths_that_follow_each_other_share(scenario: str, builds: Path) ->
         assert found[moment][: len(expected)] == expected, (moment, found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["stores", "TMA", "pull", "LL"])
 def test_words_that_no_protocol_has_raised_of_late(protocol: str) -> None:
     """Protects a transport that has moved more than 2^31 messages by another protocol.

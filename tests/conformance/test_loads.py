@@ -26,6 +26,7 @@ def loads(mpi: InstalledMpi, out: Path, *words: str) -> Done:
     return wirespeed("rma", "--operation", "load", *device, *words, out=out, environment=counted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
 def test_loads_from_both_memories(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the figure: the time of one load, of a chain as long as SIZE, and no bandwidth."""
@@ -73,6 +74,7 @@ def test_a_wrong_link_is_found_out(mpi: InstalledMpi, path: str, tmp_path: Path)
     assert "wrong data: 256 loads lead to link" in failure["text"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 def test_a_wrong_link_that_timed_loads_come_to_is_found_out(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects chains too long to be followed once round beforehand: the end of timed loads is compared."""

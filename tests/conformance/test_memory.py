@@ -13,6 +13,7 @@ from wirespeed.errors import ExitCode
 QUICK = ("--sizes", "8,64K", "--loops", "20", "--no-evidence")
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     ("device", "paths", "pattern"),
     [
@@ -43,6 +44,7 @@ def test_a_wrong_byte_from_new_memory(measure: Measure) -> None:
     assert "in message 1 of 6 from new memory, 0 B into it" in done.failures[0]["text"]
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     ("words", "paths"),
     [
@@ -71,6 +73,7 @@ def test_soaks_in_new_memory(
     assert planted.code == 1 and wrong.keys() == last.keys() and all(wrong.values())
 
 
+@pytest.mark.slow
 def test_a_list_in_several_allocations(measure: Measure) -> None:
     """Protects lists whose blocks lie in as many allocations as there are blocks, on each path that can."""
     paths = ["host", "host-datatype", "host-packed", "host-tcp"]
@@ -86,6 +89,7 @@ def test_a_list_in_several_allocations(measure: Measure) -> None:
     assert "random in 9 allocations" in " ".join(done.out.split())
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("fault", ["drop-byte", "stray-byte"])
 def test_a_wrong_byte_in_one_of_several_allocations(fault: str, measure: Measure) -> None:
     """Protects the blocks, and what lies between them in each allocation."""
@@ -96,6 +100,7 @@ def test_a_wrong_byte_in_one_of_several_allocations(fault: str, measure: Measure
     assert ("of block" if fault == "drop-byte" else "outside of all 9 blocks") in said
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("away", [1, *(slow_case(each) for each in (5, 16, 4096, -1, -16))])
 @pytest.mark.parametrize(
     ("pattern", "paths", "device"),

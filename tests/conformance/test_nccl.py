@@ -94,6 +94,7 @@ def test_without_graphs(pingpong: Pingpong) -> None:
         assert words in entry["details"]["no_graph"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("enqueue", ["graph", "direct"])
 def test_the_stream_s_own_stamps_are_true(pingpong: Pingpong, enqueue: str) -> None:
     """Protects the figure of a fixed count: thousands of rounds in pieces make one sample, none is lost.
@@ -140,6 +141,7 @@ def _starts(done: Done) -> dict[str, float | None]:
     return {step["path"]: step["details"]["start_s"] for step in done.of("step")}
 
 
+@pytest.mark.slow
 def test_paths_that_follow_each_other_share_a_communicator(pingpong: Pingpong) -> None:
     """Protects the seconds of a second start, and the record from a start that there was not."""
     done = pingpong(",".join(BOTH), "8,64K", "--explain").ok()
@@ -150,6 +152,7 @@ def test_paths_that_follow_each_other_share_a_communicator(pingpong: Pingpong) -
     assert first == second and first["channels"]
 
 
+@pytest.mark.slow
 def test_after_a_failure_there_is_a_fresh_communicator(pingpong: Pingpong) -> None:
     """Protects a path from what the one before it has broken."""
     done = pingpong(",".join(BOTH), "8,8T")

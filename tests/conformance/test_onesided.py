@@ -33,6 +33,7 @@ def test_every_byte_arrives(mpi: InstalledMpi, measure: Measure) -> None:
         assert entry["details"]["ready_notice"] == (entry["path"] == "rma-host-get")
 
 
+@pytest.mark.slow
 def test_operations_without_an_answer(mpi: InstalledMpi, measure: Measure) -> None:
     """Protects put, get and fetch-and-add: every byte, the word before, and the sum of all additions."""
     done = measure(
@@ -64,6 +65,7 @@ def test_additions_that_do_not_add_up_are_found_out(mpi: InstalledMpi, addend: i
     assert "wrong sum: " in done.failures[0]["text"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", [slow_case("openmpi"), "mpich"], indirect=True)
 def test_messages_beyond_the_int(mpi: InstalledMpi, measure: Measure) -> None:
     """Protects messages that take several calls, with the most bytes of a call lowered to 1000.
@@ -78,6 +80,7 @@ def test_messages_beyond_the_int(mpi: InstalledMpi, measure: Measure) -> None:
     assert [entry["path"] for entry in done.entries] == ["host"] * 6 + [HOST[0]] * 6 + [HOST[1]] * 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)
 def test_operations_of_several_calls(mpi: InstalledMpi, measure: Measure) -> None:
     """Protects every byte of puts and gets that no message accompanies, where they take several calls."""
@@ -100,6 +103,7 @@ def test_operations_beyond_a_gibibyte(mpi: InstalledMpi, measure: Measure) -> No
     assert done.code == 0 and done.entries[0]["bytes"] == 1025 << 20, done.err
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)
 def test_device_pointers(mpi: InstalledMpi, builds: Path, measure: Measure) -> None:
     """Protects windows over device memory, by an MPI that stands for a GPU-aware one."""

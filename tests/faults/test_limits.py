@@ -24,6 +24,7 @@ done
 SWEEP = f"{sys.executable} -c 'from wirespeed.job.shm_cleanup import sweep; sweep(0)'"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["mpich", slow_case("openmpi"), slow_case("impi")], indirect=True)
 @pytest.mark.parametrize("launched", [False, slow_case(True)])
 def test_no_shared_memory_stays_of_ranks_that_died_as_they_started(
@@ -66,6 +67,7 @@ def with_room(mib: int) -> tuple[str, ...]:
     return ("unshare", "--mount", "sh", "-c", mount, "sh")
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("launcher", ["own", "foreign"])
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 def test_a_crash_for_want_of_room(mpi: InstalledMpi, launcher: str, measure: Measure) -> None:
@@ -82,6 +84,7 @@ def test_a_crash_for_want_of_room(mpi: InstalledMpi, launcher: str, measure: Mea
     assert "(/dev/shm is full, " in said and "of 2 MiB are free: enlarge it" in said
 
 
+@pytest.mark.slow
 def test_a_crash_where_there_is_little_room(tmp_path: Path) -> None:
     """Protects from a bare SIGSEGV in UCX, which uses memory that it did not get."""
     if why := why_no_mount():

@@ -18,6 +18,7 @@ OWN_PID = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child")
 SHARED = "memory that all ranks share; rank 1 and the first one of its host: each has a /dev/shm of its own"
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     ("before", "apart", "said"),
     [

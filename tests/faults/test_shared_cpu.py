@@ -16,6 +16,7 @@ from support.mpis import InstalledMpi
 from support.selection import slow_case
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)
 def test_two_ranks_on_one_cpu(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects from time slices that look like a sure figure: in the table, in the file, in a check."""
@@ -57,6 +58,7 @@ def stolen(cpu: int) -> float:
     return int(words[8]) / os.sysconf("SC_CLK_TCK")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_another_process_on_a_ranks_cpu(mpi: InstalledMpi, tmp_path: Path) -> None:
     cpu = min(os.sched_getaffinity(0))

@@ -131,6 +131,7 @@ def public() -> Iterator[Path]:
         yield folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("torchrun", "places"), [(False, "1"), (False, "2"), (True, "1")])
 def test_a_run_goes_on_where_folders_are_planted(torchrun: bool, places: str, public: Path) -> None:
     """Protects a user's files of mode 600 from whoever shares the machine, and the run itself.

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.slow(after=1)
 MODES = ("aware", "aware-nogdr", "staged", "host")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)
 def test_one_byte_in_each_mode_on_one_host_and_on_two(
     two: Hosts, mpi: InstalledMpi, builds: Path, measure: Measure

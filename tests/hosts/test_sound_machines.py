@@ -92,6 +92,7 @@ def findings(done: Done) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mpi", "name"),
     [

@@ -73,6 +73,7 @@ def is_sane(done: Done, sent: int) -> None:
     assert sent > payload
 
 
+@pytest.mark.slow(after=1)
 def test_the_front_end_starts_a_rank_on_each(pair: Hosts, mpi: InstalledMpi, measure: Measure) -> None:
     """Protects --hosts: nothing but the remote shell carries the environment to the other host."""
     before = pair["n1"].sent_bytes()
@@ -80,6 +81,7 @@ def test_the_front_end_starts_a_rank_on_each(pair: Hosts, mpi: InstalledMpi, mea
     is_sane(done, pair["n1"].sent_bytes() - before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)
 def test_lists_of_blocks_go_to_the_other_host(pair: Hosts, mpi: InstalledMpi, measure: Measure) -> None:
     """Protects lists between hosts: one message each where a path has a way, else one for each block."""
@@ -97,6 +99,7 @@ def test_lists_of_blocks_go_to_the_other_host(pair: Hosts, mpi: InstalledMpi, me
     assert pair["n1"].sent_bytes() - before > payload
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pattern", "start"),
     [
@@ -117,6 +120,7 @@ def test_ranks_that_no_mpi_joins(pair: Hosts, pattern: str, start: Record | None
     assert step["details"]["address"] == pair["n1"].address
 
 
+@pytest.mark.slow
 def test_addresses_at_which_nobody_answers(pair: Hosts, tmp_path: Path) -> None:
     """Protects hosts with several networks: three dead addresses took longer than a rank waits."""
     called, caller = pair["n1"], pair["n2"]
@@ -172,6 +176,7 @@ def test_hosts_with_ipv6_alone(pair: Hosts, tmp_path: Path) -> None:
     assert step["details"]["address"] == addresses[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich", "impi"], indirect=True)
 def test_launchers_between_hosts_with_ipv6_alone(pair: Hosts, mpi: InstalledMpi, measure: Measure) -> None:
     """Protects figures by Open MPI's launcher, and the reason why Hydra starts nobody there."""
@@ -261,6 +266,7 @@ def test_ranks_of_several_hosts_leave_a_barrier_of_mpi(
     assert 0 < entry["start"]["skew_s"] <= entry["start"]["skew_max_s"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_chunks_between_hosts(pair: Hosts, mpi: InstalledMpi, measure: Measure) -> None:
     """Protects staging in chunks where ranks share no memory: MPI carries them, and both are told apart."""
@@ -370,6 +376,7 @@ def struck(
     return done
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mpi", "rank"),
     [("openmpi", 1), ("mpich", 0), slow_case("impi", 1), slow_case("debian", 1)],

@@ -32,6 +32,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: written(tmp_path_factory.mktemp("page"), *several) for name, several in shown.items()}
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("size", WINDOWS)
 @pytest.mark.parametrize("name", ["H200s", "several machines", "no GPU"])
 def test_answers_tiles_and_the_main_chart_need_no_scrolling(

@@ -46,6 +46,7 @@ def ended(folder: Path, *words: str) -> tuple[str, list[str]]:
     return last, ran
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     ("words", "last", "ran"),
     [
@@ -108,6 +109,7 @@ def chosen(count: int, *words: str) -> tuple[int, list[str]]:
     return int(found[1]), names
 
 
+@pytest.mark.slow
 def test_the_first_tier_is_a_part_in_the_same_order() -> None:
     """Protects the five minutes, and a run in parts: what is left out comes after what is not.
 
@@ -140,6 +142,7 @@ def test_no_time_for_any_is_a_failure() -> None:
     assert code == 1 and "no GPU test ran: the time was over" in said, said
 
 
+@pytest.mark.slow
 def test_a_run_in_parts_has_all_tests_once() -> None:
     """Protects from tests that are lost between two calls, and the line that begins the next one."""
     words = ("-v", "-k", "wrong_byte or elements")

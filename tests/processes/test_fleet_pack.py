@@ -121,6 +121,7 @@ def test_a_file_system_without_locks_is_said(
     assert "no locks; do not pack twice at once" in capsys.readouterr().err
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("name", ["one=boo", "[ab]{a,b}a*?", "it's; DROP [x] {y}"])
 def test_packed_days_give_the_same_answer(name: str, tmp_path: Path, capsys: Captured) -> None:
     """Protects from 'one=boo' as every node's name, from days of other folders that match '[ab]', and from

@@ -173,6 +173,7 @@ def test_a_sound_fleet(fleet: FakeFleet, tmp_path: Path, capsys: Captured) -> No
     assert "No node" in (tmp_path / "p.html").read_text()
 
 
+@pytest.mark.slow
 def test_what_a_bound_leaves_no_time_for(fleet: FakeFleet, tmp_path: Path, capsys: Captured) -> None:
     """Protects a maintenance window: what was not measured is named, and --resume measures it."""
     fleet.lasts_s = 1.8

@@ -62,6 +62,7 @@ def test_a_silent_rank_beside_starved_ones(tmp_path: Path, monkeypatch: pytest.M
     assert (watched.outcome.what, watched.outcome.rank) == ("hang", 3), watched.outcome.text
 
 
+@pytest.mark.slow
 def test_a_record_that_takes_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects ranks of other hosts from being said to hang while the front end waits for a slow disk."""
     watched = step(GOES_ON, tmp_path)
@@ -174,6 +175,7 @@ time.sleep(5)
 """
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("program", [WAITS, LATE_REPORT], ids=["others work", "all is done"])
 def test_a_rank_that_only_waits_does_not_hang(
     program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

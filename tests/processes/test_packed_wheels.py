@@ -53,6 +53,7 @@ def made(folder: Path, name: str, *needs: str, files: dict[str, bytes] | None = 
     return file
 
 
+@pytest.mark.slow
 def test_what_another_python_needs(venv: Path, tmp_path: Path) -> None:
     """Protects Python 3.10 from a folder that 3.12 has packed: pip reads conditions by its own version."""
     made(tmp_path, "one", "two>=1", 'tomli>=2; python_version < "3.11"', 'more; extra == "all"')

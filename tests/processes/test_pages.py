@@ -95,6 +95,7 @@ time.sleep(60)
 """
 
 
+@pytest.mark.slow
 def test_a_complaint_is_no_progress(tmp_path: Path) -> None:
     """Protects the time that a hang's line states: a rank that reports that it is stuck has not moved on."""
     step = stepped(tmp_path, _STUCK, 2)
@@ -270,6 +271,7 @@ send(Done())
 """
 
 
+@pytest.mark.slow
 def test_a_rank_that_goes_on_takes_its_complaint_back(tmp_path: Path) -> None:
     """Protects figures on a busy machine: a rank that was slow for once does not hang."""
     step = stepped(tmp_path, _SLOW, 1)

@@ -65,6 +65,7 @@ def test_strangers_keep_no_rank_waiting(environment: dict[str, str], crowd: int,
             over.set()
 
 
+@pytest.mark.slow
 def test_what_happened_is_named(
     environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,6 +110,7 @@ except WirespeedError as error:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("most", "says"), [(32, "no file descriptor is left"), (1024, "joined")])
 def test_a_low_limit_of_files(most: int, says: str, environment: dict[str, str]) -> None:
     """Protects from blame on a secret: the soft limit is raised, and the hard one is named."""
@@ -155,6 +157,7 @@ def test_whom_a_rank_is_for_is_part_of_the_proof(listener: Listener) -> None:
     assert "wanted another rank" in listener.strangers()
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("answers", ["nothing", "garbage", "a repeated answer", "one byte"])
 def test_a_false_listener_is_no_rank(answers: str) -> None:
     """Protects a rank from a program that has taken rank 0's port."""

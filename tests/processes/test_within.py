@@ -37,6 +37,7 @@ def left_out(done: Done) -> dict[str, set[int]]:
     return found
 
 
+@pytest.mark.slow
 def test_a_shell_that_becomes_the_command(measure: Measure) -> None:
     """Protects make run, which installs first, and then executes the command in its place."""
     words = ("pingpong", "--paths", "host", "--device", "cpu", "--sizes", "8", "--within", "8s")
@@ -45,6 +46,7 @@ def test_a_shell_that_becomes_the_command(measure: Measure) -> None:
     assert done.code == 0 and [entry["bytes"] for entry in done.entries] == [8], done.err
 
 
+@pytest.mark.slow
 def test_a_slow_path(measure: Measure) -> None:
     """Protects a time that was given: each batch takes 0.2 s, and all would take minutes."""
     timer = Timer()
@@ -61,6 +63,7 @@ def test_a_slow_path(measure: Measure) -> None:
     assert measured | {(path, size) for path in lacking for size in lacking[path]} == everything
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quiet_machine")
 def test_no_time_for_a_figure(measure: Measure) -> None:
     """Protects a script from a success without any figure; each batch takes longer than there is."""
@@ -71,6 +74,7 @@ def test_no_time_for_a_figure(measure: Measure) -> None:
     assert "all of host; there is no figure: write a longer time, or 0 for no bound." in done.out
 
 
+@pytest.mark.slow
 def test_a_path_that_hangs(tmp_path: Path) -> None:
     """Protects the time from a rank that goes on no more, which else is waited for as long as it takes."""
     timer, out = Timer(), tmp_path / "r.jsonl"
@@ -87,6 +91,7 @@ def test_a_path_that_hangs(tmp_path: Path) -> None:
     assert "is stopped (SIGSTOP)" in failure["text"] and "--within 12s was over" in failure["text"]
 
 
+@pytest.mark.slow
 def test_a_list_shares_the_time(measure: Measure) -> None:
     """Protects from a bound for each value of a list."""
     timer = Timer()

@@ -31,6 +31,7 @@ def test_paths_take_turns_and_each_launch_has_new_ranks(mpi: InstalledMpi, measu
     assert "[launch 2 of 3, step 3 of 6, " in done.err and " so far]" in done.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("device", "path"), [("cpu", "staged"), ("emulated", "aware")])
 def test_a_path_that_cannot_be_measured_is_tried_once(device: str, path: str, measure: Measure) -> None:
     """Protects from the same line twice, and from crashing a library with device pointers in each launch."""

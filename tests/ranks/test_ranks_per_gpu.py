@@ -54,6 +54,7 @@ def test_under_a_launcher(mpi: InstalledMpi, measure: Measure) -> None:
     assert devices_of(done) == [f"EMULATED-{rank}" for rank in (0, 0, 1, 1)]
 
 
+@pytest.mark.slow
 def test_one_rank_too_many_under_a_launcher() -> None:
     """Protects the reason why a job ended: rank 0 has its place, and does not know."""
     place = dict(zip(("RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE"), "3434", strict=True))
@@ -71,6 +72,7 @@ def test_more_ranks_than_places_is_one_line() -> None:
     assert done.code == 2 and "2 GPUs hold 4 ranks of a host" in done.err and done.err.count("\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("named", [True, slow_case(False)])
 def test_each_rank_has_its_own_slice(named: bool, builds: Path, measure: Measure) -> None:
     """Protects the second slice, by --device or CUDA_VISIBLE_DEVICES; no IPC is one line, no crash."""
@@ -100,6 +102,7 @@ def test_a_slice_that_is_not_there(builds: Path, measure: Measure) -> None:
     assert failure["text"].endswith("the driver shows no such device; 'nvidia-smi -L' lists them")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("listed", "shown", "words"),
     [
@@ -118,6 +121,7 @@ def test_a_variable_that_hides_gpus_is_told(
     assert done.code == (0 if shown == "1" else 3) and words in " ".join(done.err.split())
 
 
+@pytest.mark.slow
 def test_ranks_on_one_cuda_gpu_are_told_of_mps(builds: Path, measure: Measure, tmp_path: Path) -> None:
     """Protects that figures of a shared GPU come with what sharing costs, as cited, and with the remedy."""
     environment = {**fake_driver(builds, "cuda"), "CUDA_MPS_PIPE_DIRECTORY": str(tmp_path / "none")}
@@ -154,6 +158,7 @@ def test_nothing_left(measure: Measure) -> None:
     assert not measure.out.exists()
 
 
+@pytest.mark.slow
 def test_what_was_asked_for_is_called_so(measure: Measure) -> None:
     """Protects who reads the result from taking it for one of two GPUs."""
     done = measured(measure, "pingpong", "--paths", "staged", "--ranks-per-gpu", "2")
@@ -176,6 +181,7 @@ def test_of_a_list_of_ranks_what_can_be_is_measured(measure: Measure) -> None:
     assert f"ranks 2 is left out: h2d-pinned: {NEEDS}\n" in done.err
 
 
+@pytest.mark.slow
 def test_a_file_that_shared_is_gone_on_with(measure: Measure) -> None:
     """Protects files of earlier versions: ranks shared GPUs unasked, and the file does not say more."""
     measured(measure, "pingpong", "--paths", "staged", "--between", "0,0")
@@ -186,6 +192,7 @@ def test_a_file_that_shared_is_gone_on_with(measure: Measure) -> None:
     assert done.code == 0 and [entry["bytes"] for entry in done.entries] == [8, 64], done.err
 
 
+@pytest.mark.slow
 def test_bounds_that_were_learnt_so(tmp_path: Path) -> None:
     """Protects acceptance tests of a machine whose only GPU two ranks shared."""
     site = '[[require]]\npath = "staged"\nsizes = {8 = "at most 1 s"}\n'
@@ -252,6 +259,7 @@ def test_a_program_inside_a_launcher(mpi: InstalledMpi, one_gpu: dict[str, str],
     assert done.code != 0 and not measure.out.exists()
 
 
+@pytest.mark.slow
 def test_fields_in_host_memory_share_no_gpu(one_gpu: dict[str, str], measure: Measure) -> None:
     """Protects paths whose field the CPUs compute, beside those that are left out."""
     words = ("lbm", "--ranks", "2", "--paths", "host,staged", *SMALL)

@@ -54,6 +54,7 @@ def test_phases_take_turns(measure: Measure, tmp_path: Path) -> None:
     assert names[:3] == ["warm-up"] * 3 and names.count("warm-up") == 3 and names.count("batch") >= 3
 
 
+@pytest.mark.slow
 def test_the_first_size_does_not_wait_for_the_set_up_of_all(measure: Measure, tmp_path: Path) -> None:
     """Protects the first row of a run: sizes that take turns begin a few at a time."""
     timeline = tmp_path / "t.json"
@@ -75,6 +76,7 @@ SOURCE = Path(__file__).parents[1] / "support" / "coarse_clock.cpp"
 FAST = ("--max-time", "0.05", "--no-evidence")
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.usefixtures("quiet_machine")
 @pytest.mark.parametrize("step", [1000, 40, 10000], ids="{} ns".format)
 @pytest.mark.parametrize(

@@ -186,6 +186,7 @@ def test_a_rank_that_dies_costs_nothing_before_it(
     assert len(ends) == 1 and ends[0] in statuses
 
 
+@pytest.mark.slow
 def test_a_rank_that_comes_alone_says_for_whom_it_waited(tmp_path: Path) -> None:
     """Protects from a report of a hang: ranks may come later than a start may usually take."""
     short = "from wirespeed.frontend import in_launcher; in_launcher.startup_limit = lambda plan: 3.0"
@@ -198,6 +199,7 @@ def test_a_rank_that_comes_alone_says_for_whom_it_waited(tmp_path: Path) -> None
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variables", "code", "says"),
     [
@@ -227,6 +229,7 @@ def test_what_is_wrong_on_one_rank_is_its_one_line(
     assert done.stderr.count("\n") == 1 and done.stderr[:-1].isprintable()
 
 
+@pytest.mark.slow
 def test_ranks_that_say_different_numbers_name_both(tmp_path: Path) -> None:
     """Protects whoever has set WORLD_SIZE on each host by hand: each log says what is wrong."""
     with socket.create_server(("127.0.0.1", 0)) as free:

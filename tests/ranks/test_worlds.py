@@ -39,7 +39,7 @@ def test_the_front_end_starts_the_ranks(mpi: InstalledMpi, measure: Measure) -> 
     assert [entry["bytes"] for entry in done.entries] == [8, 65536]
 
 
-@pytest.mark.slow(after=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
 @pytest.mark.parametrize("words", [("--mpi", "/nowhere"), ("--sizes", "0x")], ids=["late", "early"])
 def test_a_rank_with_options_of_its_own_is_named(
@@ -280,7 +280,7 @@ def test_a_resume_under_another_mpi_is_refused(tmp_path: Path) -> None:
     assert len(done.entries) == 2
 
 
-@pytest.mark.slow(after=1)
+@pytest.mark.slow
 def test_rank_0_s_words_are_all_ranks_words(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects from ranks that measure something else, and wait for each other for ever."""
     words = ("pingpong", "--paths", "host", "--device", "cpu", *("--timeout", "9", "--out", "r.jsonl"))

@@ -144,6 +144,7 @@ class TestDrift:
             said[case] = f"{summed(drift)}{ends}"
         golden("drift/watches", said)
 
+    @pytest.mark.slow(after=1)
     @pytest.mark.parametrize("phi", [0.5, 0.95])
     def test_noise_that_lasts_is_no_drift(self, phi: float) -> None:
         """Steady noise of 1 % whose neighbours are alike: 60 looks at each of eight watches."""

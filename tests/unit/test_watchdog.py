@@ -61,6 +61,7 @@ time.sleep(60)
 """
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     ("moves", "ranks", "least"),
     [(3.0, 2, 3.0), (0.0, 2, 0.8), (0.0, 3, 3.8)],
@@ -96,6 +97,7 @@ time.sleep(60)
 """
 
 
+@pytest.mark.slow
 def test_a_crash_whose_report_never_ends(tmp_path: Path) -> None:
     """Protects the end of a crashed rank from what it dies of, where a library has taken SIGALRM away."""
     command = [sys.executable, "-c", CRASHING, tmp_path.name]
