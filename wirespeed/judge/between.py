@@ -233,8 +233,10 @@ def _same_test(rated: Rated) -> Iterator[Finding]:
 
 
 def _same_times(curves: Sequence[Curve]) -> Iterator[Finding]:
-    """One ping-pong or operation of all ranks, with several tables of which a size differs by more than
-    launches do: to know, as one may be between hosts and one within."""
+    """Tables of one ping-pong or operation of all ranks that differ at a size by more than launches do.
+
+    It is a note: one table may be between hosts, another within one.
+    """
     tables: dict[tuple[str, ...], list[dict[int, float]]] = {}
     for curve in curves:
         if (curve.operation == "pingpong" or is_collective(curve)) and len(curve.pair.split()) < 2:

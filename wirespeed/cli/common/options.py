@@ -106,7 +106,7 @@ where = together(
 
 
 def goes_with(wanted: str, *names: str) -> None:
-    """Raises WirespeedError if the user has typed one of these options; a variable's value is no word of his.
+    """Raises WirespeedError if the user has typed one of these options; a variable's value is not counted.
 
     `names`: those of their parameters.
     """

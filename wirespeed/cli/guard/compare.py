@@ -153,14 +153,14 @@ def _measured(
     plans = [replace(plan, **chosen) for plan in plans]
     bound = bound_of(replace(plans[0], budget=given["budget"] or 0.0))
     sides = _sides(plans, kinds, 1 + by_turns, given["out"])
-    sides_names = (sides[0].name, sides[-1].name) if by_turns else (files[0], sides[0].name)
+    side_names = (sides[0].name, sides[-1].name) if by_turns else (files[0], sides[0].name)
 
     def judged(false_alarms: float) -> Comparison:
         new = sides[-1].runs
         return compare(
             sides[0].runs if by_turns else old,
             new,
-            sides_names,
+            side_names,
             spread,
             least,
             share_of_alarms=false_alarms,
