@@ -116,7 +116,7 @@ def _say(text: str, code: ExitCode) -> int:
         # A launcher ends all ranks when one has failed: the one that speaks must be the first.
         if not first_rank_goes_on(FIRST_SPEAKS):
             return int(code)
-        from wirespeed.frontend.in_launcher import tell_rank0
+        from wirespeed.frontend.rank_voice import tell_rank0
 
         if tell_rank0(rank, text, code) and not first_rank_goes_on(FIRST_SPEAKS):
             return int(code)

@@ -162,7 +162,7 @@ class RunRecorder(Recorder):
 
     def __init__(self, plan: Plan, observe: Observer) -> None:
         super().__init__(plan, observe)
-        self._over = 0
+        self._over, self._under_way = 0, False
         self.to_come: list[PathLaunch] = []
         """Launches of paths that have not begun."""
         self._planned: tuple[PathLaunch, ...] = ()
@@ -173,6 +173,8 @@ class RunRecorder(Recorder):
         """What has gone wrong with the path under way."""
         self.settle: Callable[[StepRecorder, Outcome], object] = _record_failure
         """Takes what became of a path."""
+        self._figures = 0
+        """How many there were when the last launches had come to their end."""
 
     def resolved(self, plan: Plan) -> None:
         """Learns what the plan has become once all ranks had met."""
@@ -187,6 +189,16 @@ class RunRecorder(Recorder):
         self._planned = tuple(PathLaunch(path, n, sizes) for n, path in every if (sizes := missing(path, n)))
         self.to_come[:] = self._planned
 
+    def again(self) -> bool:
+        """What the bound left no time for is to come once more, as long as that gives figures."""
+        before, self._figures = self._figures, self._entries
+        if self._figures > before:
+            gone = {failure.path for failure in self._measured.recorded_failures if failure.whole_path}
+            self.to_come[:] = (
+                launch for launch in self._lacking() if launch.sizes and launch.path.name not in gone
+            )
+        return bool(self.to_come)
+
     def begin_here(self, devices: Iterable[Facts]) -> None:
         """Writes the run's first record, of this process's command and clock."""
         lib = core().lib
@@ -195,6 +207,7 @@ class RunRecorder(Recorder):
 
     def start_path(self, launch: PathLaunch) -> None:
         """Tells the observer that a path begins."""
+        self._under_way = True
         self.to_come.remove(launch)
         total, launches = self._over + 1 + len(self.to_come), self._plan.launches
         self._observe(
@@ -241,18 +254,23 @@ class RunRecorder(Recorder):
     def end_path(self) -> None:
         """Tells the observer that the path is over."""
         self._observe(StepEnd(time.monotonic_ns()))
-        self._over += 1
+        self._over, self._under_way = self._over + 1, False
 
     def end(self, status: str, left_out: Sequence[LeftOut] = (), *, bounded: bool = False) -> ExitCode:
         """As of Recorder. `bounded`: what is lacking was left out, because the run has a bound."""
         if not bounded or status != "complete":
             return super().end(status, left_out)
         measured = {path for path, _ in self._measured.figures}
-        late = (step for step in self._made if step.late and step.path.name in measured)
-        uncounted = (LeftOut(path=step.path.name, launch=step.launch) for step in late)
-        return super().end(status, [*left_out, *self._lacking(), *uncounted])
+        counted = {(step.path.name, step.launch) for step in self._made if step.counting and not step.late}
+        late = {(step.path.name, step.launch) for step in self._made if step.late} - counted
+        uncounted = (LeftOut(path=path, launch=launch) for path, launch in sorted(late) if path in measured)
+        lacking = (
+            LeftOut(path=launch.path.name, launch=launch.number, sizes=[*launch.sizes])
+            for launch in self._lacking()
+        )
+        return super().end(status, [*left_out, *lacking, *uncounted])
 
-    def _lacking(self) -> Iterator[LeftOut]:
+    def _lacking(self) -> Iterator[PathLaunch]:
         """Sizes with neither a figure nor a failure, of paths that have not broken."""
         run = self._measured
         broken = {(f.path, f.launch) for f in run.recorded_failures if f.whole_path or f.what in BREAKS}
@@ -263,9 +281,9 @@ class RunRecorder(Recorder):
         known |= failed | {*run.soaks}
         for launch in self._planned:
             name, number = launch.path.name, launch.number
-            sizes = [size for size in launch.sizes if (name, size, number) not in known]
+            sizes = tuple(size for size in launch.sizes if (name, size, number) not in known)
             if sizes and (name, number) not in broken:
-                yield LeftOut(path=name, launch=number, sizes=sizes)
+                yield PathLaunch(launch.path, number, sizes)
 
 
 def _record_failure(step: StepRecorder, outcome: Outcome) -> None:

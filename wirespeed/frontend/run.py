@@ -64,25 +64,30 @@ class PlannedRun:
         """Is there time to start processes, and to measure something?"""
         return self._bound is None or self._bound.left > self._start_s + PATH_S
 
+    def _again_has_time(self) -> bool:
+        """Does what had no time come once more, after all others?"""
+        return bool(self._bound and self._bound.leaves_much and self._recorder.again())
+
     def all_steps(self) -> ExitCode:
         """Measures path after path, launch after launch; what breaks costs its own path and launch only."""
-        self._recorder.begin_here(self._found.devices)
+        recorder = self._recorder
+        recorder.begin_here(self._found.devices)
         for text in filter(None, (self._found.hidden, self._order.left_out)):
             self._observe(Note(text))
-        status, to_come = "interrupted", self._recorder.to_come
+        status, to_come = "interrupted", recorder.to_come
         try:
             for path, why in self._order.lacking:
-                self._recorder.fail(path, Outcome("unavailable", why), None)
-            self._recorder.plans(self._order.paths)
+                recorder.fail(path, Outcome("unavailable", why), None)
+            recorder.plans(self._order.paths)
             begun = False
-            while to_come and (self._has_time() or not begun):
+            while (to_come and (self._has_time() or not begun)) or self._again_has_time():
                 self._measure(self._together(to_come))
                 begun = True
             status = "complete"
         except KeyboardInterrupt:
             pass
         finally:
-            code = self._recorder.end(status, bounded=self._bound is not None)
+            code = recorder.end(status, bounded=self._bound is not None)
         if self._profiles:
             self._observe(Note(self._profiles.said()))
         return code

@@ -107,7 +107,9 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
     free = FreeForThreads(comm, own, spec.cpus) if spec.threads_leave else None
     session.introduce(tell, own, free)
     session.runner.end_when(partial(asked_to_stop, own_folder(spec.run, spec.base)))
+    session.met()
     session.measure(spec.paths, spec.end(), goes_on=False)
+    session.runner.close(orderly=False)
     watchdog.stage("end", 0, 30.0)
     tell(Done())
     watchdog.close(keep_list=here)

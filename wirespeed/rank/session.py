@@ -64,6 +64,10 @@ class RankSession:
         self.runner = PathRunner(*of_rank, tell, self.ranges, apart, free)
         return self._ranks
 
+    def met(self) -> None:
+        """Tells that all ranks are there, and what they are."""
+        self._tell(Hello(self._ranks, self.comm.described() or {}, time.monotonic() - self._began))
+
     def measure(
         self, paths: Sequence[tuple[str, Sequence[int]]], end: float | None, *, goes_on: bool
     ) -> None:
@@ -72,7 +76,6 @@ class RankSession:
 
         `goes_on`: whether this process does anything else after its last path.
         """
-        self._tell(Hello(self._ranks, self.comm.described() or {}, time.monotonic() - self._began))
         for index, (path, sizes) in enumerate(paths):
             now = time.monotonic()
             if index and self.comm.share(end is not None and end - now < SHORTEST_S):
@@ -88,4 +91,3 @@ class RankSession:
                 # Too short a part would give no path a figure: then the first ones have theirs.
                 share = max((end - now) / (len(paths) - index), LEAST_S)
             self.runner.run(path, sizes, None if end is None else min(now + share, end))
-        self.runner.close(orderly=goes_on)

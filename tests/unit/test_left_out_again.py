@@ -1,0 +1,77 @@
+"""What a bound left no time for is measured after all, where paths after it have taken less."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from support.records import entry
+
+from wirespeed.frontend.bound import Bound
+from wirespeed.frontend.rank_messages import received
+from wirespeed.frontend.recording import RunRecorder
+from wirespeed.job.messages import Accepted, PathFailure, PathStart
+from wirespeed.job.outcome import Outcome
+from wirespeed.job.plan import Plan
+from wirespeed.paths import find_path
+from wirespeed.results.recorder import StepJob
+
+
+def recorder(folder: Path) -> RunRecorder:
+    made = RunRecorder(
+        Plan(pattern="pingpong", paths=("host", "staged"), sizes=(8, 64), ranks=2, out=str(folder / "r.jsonl")),
+        lambda event: None,
+    )
+    made.begin_here(())
+    made.plans([find_path("host"), find_path("staged")])
+    return made
+
+
+def measures(made: RunRecorder, *told: tuple[str, int]) -> None:
+    """Processes measure what is to come, as far as these figures go."""
+    launches = [*made.to_come]
+    made.start_path(launches[0])
+    made.begin_step(launches, StepJob({}))
+    for place, launch in enumerate(launches):
+        made.told(PathStart(place))
+        made.told(Accepted({}, [], ([], [])))
+        for path, size in told:
+            if path == launch.path.name:
+                made.told(received(entry(path, size, 1e-6)))
+    made.path_over(Outcome())
+
+
+def to_come(made: RunRecorder) -> list[tuple[str, tuple[int, ...]]]:
+    return [(launch.path.name, launch.sizes) for launch in made.to_come]
+
+
+def test_what_had_no_time_comes_again(tmp_path: Path) -> None:
+    """Protects figures for which there was time: an algorithm that is long to compile was the first one."""
+    made = recorder(tmp_path)
+    measures(made, ("host", 8), ("staged", 8), ("staged", 64))
+    assert made.again() and to_come(made) == [("host", (64,))]
+    measures(made)
+    assert not made.again(), "a pass without a figure must be the last one"
+    made.close()
+
+
+def test_a_path_that_failed_does_not(tmp_path: Path) -> None:
+    """Protects from a crash that is made twice."""
+    made = recorder(tmp_path)
+    launches = [*made.to_come]
+    made.start_path(launches[0])
+    made.begin_step(launches, StepJob({}))
+    made.told(PathFailure("unavailable", "no", None, None, fatal=True))
+    made.told(PathStart(1))
+    made.told(received(entry("staged", 8, 1e-6)))
+    made.path_over(Outcome())
+    assert made.again() and to_come(made) == [("staged", (64,))]
+    made.close()
+
+
+def test_a_small_rest_is_left() -> None:
+    """Protects a bound: to start again for what cannot end in time makes the command late."""
+    now = time.monotonic()
+    assert Bound(40.0, now - 20.0, now + 20.0).leaves_much
+    assert not Bound(40.0, now - 33.0, now + 7.0).leaves_much
+    assert not Bound(6.0, now - 2.0, now + 4.0).leaves_much
