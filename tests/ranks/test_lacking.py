@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from support.command import Measure, captured, wirespeed
 from support.mpis import InstalledMpi
+from support.selection import slow_case
+from support.stand_ins import fake_driver
 
 SCRIPT = Path(__file__).parents[1] / "support" / "refusing_ranks.py"
 NO_LIBRARY = {"WIRESPEED_LIBRARY_NVSHMEM": "/nowhere/libnvshmem_host.so.3"}
@@ -47,6 +49,26 @@ def test_an_mpi_without_windows(mpi: InstalledMpi, measure: Measure) -> None:
     assert (failure["path"], failure["what"]) == ("rma-host", "unavailable")
     assert "MPI_ERR_WIN" in failure["text"] and failure["text"].endswith("or another MPI with --mpi")
     assert " ".join(done.out.split()).count("rma-host: not available: ") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+@pytest.mark.parametrize("named", [False, slow_case(True)], ids=["wildcard", "named"])
+def test_an_mpi_that_says_no_is_handed_no_device_pointer(
+    named: bool, mpi: InstalledMpi, measure: Measure, builds: Path
+) -> None:
+    """Protects `mpirun wirespeed pingpong` on GPUs: Open MPI's wheel ends the job on one. This driver's
+    pointers are the host's, so that what is handed over all the same gives figures."""
+    words = ("--paths", "host,aware" if named else "host,aware*", "--device", "cuda")
+    done = measure(
+        *("pingpong", *words, "--sizes 8 --max-time 0.02"),
+        before=mpi.command(2),
+        environment={**mpi.variables, **fake_driver(builds, "cuda")},
+    )
+    assert done.code == 0, done.err + done.out
+    assert {entry["path"] for entry in done.entries} == ({"host", "aware"} if named else {"host"})
+    (text,) = {failure["text"] for failure in done.failures if failure["path"] == "aware"} or {""}
+    assert ("says that it takes no device pointers" in text) != named
 
 
 LACK, OTHER = ["no such library", True], ["no room", False]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import cast
 
 from support.records import entry
 
 from wirespeed.frontend.bound import Bound
-from wirespeed.frontend.rank_messages import received
+from wirespeed.frontend.rank_messages import Received, received
 from wirespeed.frontend.recording import RunRecorder
-from wirespeed.job.messages import Accepted, PathFailure, PathStart
+from wirespeed.job.messages import Accepted, Message, PathFailure, PathStart
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.plan import Plan
 from wirespeed.paths import find_path
@@ -18,13 +19,17 @@ from wirespeed.results.recorder import StepJob
 
 
 def recorder(folder: Path) -> RunRecorder:
-    made = RunRecorder(
-        Plan(pattern="pingpong", paths=("host", "staged"), sizes=(8, 64), ranks=2, out=str(folder / "r.jsonl")),
-        lambda event: None,
-    )
+    paths, file = ("host", "staged"), str(folder / "r.jsonl")
+    plan = Plan(pattern="pingpong", paths=paths, sizes=(8, 64), ranks=2, out=file)
+    made = RunRecorder(plan, lambda event: None)
     made.begin_here(())
     made.plans([find_path("host"), find_path("staged")])
     return made
+
+
+def told_entry(path: str, size: int) -> Received:
+    """A figure as rank 0 tells it."""
+    return received(cast(Message, entry(path, size, 1e-6)))
 
 
 def measures(made: RunRecorder, *told: tuple[str, int]) -> None:
@@ -37,7 +42,7 @@ def measures(made: RunRecorder, *told: tuple[str, int]) -> None:
         made.told(Accepted({}, [], ([], [])))
         for path, size in told:
             if path == launch.path.name:
-                made.told(received(entry(path, size, 1e-6)))
+                made.told(told_entry(path, size))
     made.path_over(Outcome())
 
 
@@ -63,7 +68,7 @@ def test_a_path_that_failed_does_not(tmp_path: Path) -> None:
     made.begin_step(launches, StepJob({}))
     made.told(PathFailure("unavailable", "no", None, None, fatal=True))
     made.told(PathStart(1))
-    made.told(received(entry("staged", 8, 1e-6)))
+    made.told(told_entry("staged", 8))
     made.path_over(Outcome())
     assert made.again() and to_come(made) == [("staged", (64,))]
     made.close()
