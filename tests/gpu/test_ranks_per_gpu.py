@@ -62,6 +62,10 @@ def test_uuids_in_cuda_visible_devices(prefix: Path, measure: Measure, tmp_path:
     done = measure(*command, environment=turned)
     assert done.code == 0 and devices_of(done) == [two, one], done.err + done.out
     ended = {"CUDA_VISIBLE_DEVICES": f"{two},99,{one}"}
-    done = wirespeed(*command, out=tmp_path / "s.jsonl", environment=ended)
+    why = "shows 1 GPU, not 3: the driver knows no GPU '99'"
+    refused = wirespeed(*command, environment=ended)
+    assert refused.code == 3 and refused.err.startswith("wirespeed: ipc-write: needs two GPUs; "), refused.err
+    assert why in refused.err and refused.err.count("\n") == 1, refused.err
+    done = wirespeed(*command, "--ranks-per-gpu", "2", out=tmp_path / "s.jsonl", environment=ended)
     assert done.code == 0 and devices_of(done) == [two, two], done.err + done.out
-    assert "shows 1 GPU, not 3: the driver knows no GPU '99'" in " ".join(done.err.split())
+    assert why in " ".join(done.err.split())

@@ -115,9 +115,10 @@ def test_a_variable_that_hides_gpus_is_told(
 ) -> None:
     """Protects from looking for a fault of the driver where an entry of a list is wrong."""
     environment = {**fake_driver(builds, "cuda"), "FAKE_GPU_DEVICES": shown, "CUDA_VISIBLE_DEVICES": listed}
-    placed = ("--device", "cuda", "--between", "0,0")
-    command = ("pingpong", *placed, "--paths", "staged", "--sizes", "8", *FAST)
-    done = measure(*command, environment=environment)
+    command = ("pingpong", "--device", "cuda", "--paths", "staged", "--sizes", "8", *FAST)
+    refused = wirespeed(*command, environment=environment)
+    assert refused.code == 3 and words in refused.err and refused.err.count("\n") == 1, refused.err
+    done = measure(*command, "--between", "0,0", environment=environment)
     assert done.code == (0 if shown == "1" else 3) and words in " ".join(done.err.split())
 
 

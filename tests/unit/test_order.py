@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from contextlib import suppress
 from unittest.mock import patch
 
@@ -11,10 +12,11 @@ from hypothesis import strategies as st
 from support.examples import examples
 from support.fake_facts import MPI
 
-from wirespeed.errors import WirespeedError
+from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.frontend import machine, order
 from wirespeed.frontend.machine import Machine
 from wirespeed.frontend.order import resolve
+from wirespeed.host import visible_devices
 from wirespeed.job.plan import Plan
 from wirespeed.paths import all_paths
 from wirespeed.patterns import Shape, find_pattern
@@ -77,3 +79,36 @@ def test_blocks_have_a_rank_for_each_gpu(gpus: int, ranks: int, monkeypatch: pyt
     """Protects lists to several ranks, which need two at least."""
     monkeypatch.setattr(machine, "look", lambda plan: a_machine("cuda", gpus))
     assert resolve(Plan("blocks", ("host",), ranks=0, options=(("count", 1),))).plan.ranks == ranks
+
+
+@pytest.mark.parametrize(
+    ("plan", "code", "text"),
+    [
+        (Plan(paths=("gpu",), ranks=2), 3, "gpu: needs two GPUs; --ranks-per-gpu 2"),
+        (Plan("ring", ("staged",), ranks=3, ranks_per_gpu=2), 2, "--ranks-per-gpu 2: 1 GPU holds 2 ranks"),
+        (Plan(paths=("staged",), between=(0, 1)), 2, "--between 0,1: there is no device 1"),
+        (Plan("jacobi", ("aware",), ranks=2), 3, "jacobi --ranks 2: a program needs a GPU for each rank"),
+    ],
+)
+def test_a_lack_of_gpus_names_the_variable_that_hides_them(
+    plan: Plan, code: int, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Protects from buying a GPU that a wrong entry of CUDA_VISIBLE_DEVICES hides."""
+    hidden = visible_devices.explained("cuda", 1, {"CUDA_VISIBLE_DEVICES": "1,99,0"})
+    found = dataclasses.replace(a_machine("cuda", 1), hidden=hidden)
+    monkeypatch.setattr(machine, "look", lambda plan: found)
+    with pytest.raises(WirespeedError) as refused:
+        resolve(plan)
+    said = str(refused.value)
+    assert said.startswith(text) and refused.value.code == ExitCode(code), said
+    assert "; CUDA_VISIBLE_DEVICES=1,99,0 shows 1 GPU, not 3: the driver knows no GPU '99'" in said
+
+
+def test_no_variable_is_blamed_for_another_lack(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects a machine without MPI from a line about its GPUs."""
+    hidden = visible_devices.explained("cuda", 1, {"CUDA_VISIBLE_DEVICES": "1,99"})
+    found = dataclasses.replace(a_machine("cuda", 1), mpis=[], hidden=hidden)
+    monkeypatch.setattr(machine, "look", lambda plan: found)
+    with pytest.raises(WirespeedError) as refused:
+        resolve(Plan(paths=("gpu",), ranks=2))
+    assert "CUDA_VISIBLE_DEVICES" not in str(refused.value)

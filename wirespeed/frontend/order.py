@@ -70,8 +70,11 @@ def resolve(plan: Plan) -> Order:
     paths = chosen_paths(plan, found.kind)
     found = dataclasses.replace(found, too_few_gpus=too_few_gpus(plan, found))
     if not any(found.availability(path) is None for path in paths):
-        path = paths[0]
-        raise WirespeedError(f"{path.name}: {found.availability(path)}", ExitCode.UNAVAILABLE)
+        path, why = paths[0], found.availability(paths[0])
+        text = f"{path.name}: {why}"
+        if why == found.too_few_gpus:
+            raise _for_lack_of_gpus(found, text)
+        raise WirespeedError(text, ExitCode.UNAVAILABLE)
     check_temporary_folder()
     left_out = None
     if not plan.hosts:
@@ -141,6 +144,11 @@ def _paths_inside(plan: Plan, kind: str, place: LaunchedRank) -> list[TransferPa
     return sorted(usable, key=lambda path: (path.gpu_aware_mpi, path.tried_first))
 
 
+def _for_lack_of_gpus(found: Machine, text: str, code: ExitCode = ExitCode.UNAVAILABLE) -> WirespeedError:
+    """A refusal, which also says which variable hides GPUs: no run begins that would say it."""
+    return WirespeedError("; ".join(filter(None, (text, found.hidden))), code)
+
+
 def _placed(plan: Plan) -> Pattern:
     """The plan's pattern in its job."""
     return find_pattern(plan.pattern).at(Shape(plan.ranks, dict(plan.options)))
@@ -159,9 +167,13 @@ def _check_places(plan: Plan, found: Machine) -> None:
         return
     there = len(found.devices)
     if plan.ranks_per_gpu and plan.ranks > there * plan.ranks_per_gpu:
-        raise WirespeedError(devices.too_many(plan.ranks, there, plan.ranks_per_gpu))
-    for rank in range(len(plan.between)):
-        devices.turn(there, rank, rank, plan.between)
+        text = devices.too_many(plan.ranks, there, plan.ranks_per_gpu)
+        raise _for_lack_of_gpus(found, text, ExitCode.USAGE)
+    try:
+        for rank in range(len(plan.between)):
+            devices.turn(there, rank, rank, plan.between)
+    except WirespeedError as error:
+        raise _for_lack_of_gpus(found, str(error), error.code) from None
 
 
 def too_few_gpus(plan: Plan, found: Machine) -> str | None:
@@ -185,10 +197,10 @@ def _refuse_shared_gpus(plan: Plan, found: Machine) -> None:
     if (own := len(set(places))) < plan.ranks:
         from wirespeed.programs import A_GPU_EACH
 
-        raise WirespeedError(
+        raise _for_lack_of_gpus(
+            found,
             f"{plan.pattern} --ranks {plan.ranks}: {A_GPU_EACH}, and here the ranks would share {own}; take "
             f"--ranks {own}; {plan.ranks} GPUs would also show what the transfers between them cost",
-            ExitCode.UNAVAILABLE,
         )
 
 
