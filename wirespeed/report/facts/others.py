@@ -6,7 +6,10 @@ from collections.abc import Iterator
 
 from wirespeed.limits.rates import device_links
 from wirespeed.limits.wires import GPU_LINKS, PORTS, WIRE_KINDS
-from wirespeed.report.facts.markers import SPOILED, sign
+from wirespeed.report.facts import health
+from wirespeed.report.facts.copies import slowest_rank
+from wirespeed.report.facts.markers import FAR_OFF, SPOILED, sign, sign_alone
+from wirespeed.results.by_rank import ALONE
 from wirespeed.results.runs import Entry, Run
 from wirespeed.systems.reference import Reference, usual
 
@@ -22,7 +25,11 @@ INFINIBAND = {100: "EDR", 200: "HDR", 400: "NDR", 800: "XDR"}
 
 
 def references(run: Run) -> list[tuple[str, Reference]]:
-    """(path, reference) of the best figures that others' are known for; none of a run slowed on purpose."""
+    """(path, reference) of the best figures that others' are known for.
+
+    None of a run slowed on purpose, nor where the best one is spoiled or not within ±10 %: the second best
+    would be called slow.
+    """
     if run.head.plan.pattern not in PATTERNS or run.slowed or run.options.get("both_ways"):
         return []
     best: dict[str, tuple[str, Reference]] = {}
@@ -31,19 +38,18 @@ def references(run: Run) -> list[tuple[str, Reference]]:
             before = best.get(reference.operation)
             if before is None or reference.rate > before[1].rate:
                 best[reference.operation] = path, reference
-    return list(best.values())
+    return [(path, reference) for path, reference in best.values() if _reliable(run, run.of_path(path)[-1])]
 
 
 def words(run: Run, reference: Reference) -> str:
     """Its line; if it is below the others' with what may be the reason."""
-    reasons = []
-    if reference.verdict == "below":
-        if reference.operation in COPIES.values() and run.head.plan.ranks > 1:
-            reasons.append(f"here {run.head.plan.ranks} ranks copied at once, there one GPU")
-        sharp = run.head.environment.variables.get("NCCL_NVLS_ENABLE")
-        if reference.operation == "allreduce-node" and sharp == "0":
-            reasons.append("here NVLink SHARP is switched off (NCCL_NVLS_ENABLE=0)")
-    return "; ".join([reference.words, *reasons])
+    line = reference.words
+    if reference.operation in COPIES.values() and run.head.plan.ranks > 1:
+        line = f"slowest GPU alone, {line}"
+    sharp = run.head.environment.variables.get("NCCL_NVLS_ENABLE")
+    if (reference.verdict, reference.operation, sharp) == ("below", "allreduce-node", "0"):
+        line += "; here NVLink SHARP is switched off (NCCL_NVLS_ENABLE=0)"
+    return line
 
 
 def sources(run: Run) -> list[str]:
@@ -53,17 +59,19 @@ def sources(run: Run) -> list[str]:
 
 
 def _of_path(run: Run, path: str) -> Iterator[Reference | None]:
-    """Of the figure of the largest size, if nothing spoiled it."""
+    """Of the largest size's figure. Others copied by one GPU: of several, the slowest one alone counts."""
     entries = [entry for entry in run.of_path(path) if entry.amount]
-    if not entries or not entries[-1].sure or sign(run, entries[-1]) in SPOILED:
+    if not entries or entries[-1].impossible:
         return
     largest, step, pattern = entries[-1], run.step(path), run.head.plan.pattern
+    alone = slowest_rank(largest, ALONE)
+    rate = largest.amount / alone.seconds if alone else largest.rate
     hosts, gpu = {rank.host for rank in step.ranks}, _gpu(run, path)
     if pattern == "copy":
         operation = COPIES.get((step.memory, step.into or step.memory))
         devices = {rank.device.id for rank in step.ranks if rank.device}
         if operation and len(devices) == len(step.ranks):
-            yield _usual(largest, gpu, "PCIe", operation)
+            yield _usual(largest, gpu, "PCIe", operation, rate=rate)
     elif pattern == "allreduce":
         if len(hosts) == 1 and (wire := _wire(run, largest)):
             yield _usual(largest, gpu, wire, "allreduce-node", len(step.ranks))
@@ -79,10 +87,21 @@ def _of_path(run: Run, path: str) -> Iterator[Reference | None]:
         yield _usual(largest, gpu, wire, "device-device")
 
 
+def _reliable(run: Run, entry: Entry) -> bool:
+    alone = slowest_rank(entry, ALONE) is not None
+    mark = sign_alone(entry) if alone else sign(run, entry)
+    return not health.is_ill(run, entry) and mark not in (*SPOILED, FAR_OFF) and (alone or entry.sure)
+
+
 def _usual(
-    entry: Entry, machine: str | None, wire: str | None, operation: str, ranks: int | None = None
+    entry: Entry,
+    machine: str | None,
+    wire: str | None,
+    operation: str,
+    ranks: int | None = None,
+    rate: float | None = None,
 ) -> Reference | None:
-    return usual(machine, wire, operation, entry.bytes, entry.rate, ranks=ranks, run=entry.run)
+    return usual(machine, wire, operation, entry.bytes, rate or entry.rate, ranks=ranks, run=entry.run)
 
 
 def _port(run: Run, path: str) -> str | None:

@@ -95,7 +95,7 @@ def _by_gpus(run: Run, entry: Entry, what: str) -> SurveyRow:
         index = team.first if device is None or device.index is None else device.index
         names.append(f"GPU {index} {format_rate(entry.amount / team.seconds)}")
     together = slowest_rank(entry, TOGETHER)
-    at_once = f"{format_rate(entry.amount / together.seconds)} each" if together else ""
+    at_once = f"{sign(run, entry)}{format_rate(entry.amount / together.seconds)} each" if together else ""
     rate = entry.amount / median
     verdict = f"but {', '.join(names)}" if names else ""
     row = SurveyRow(what, f"{format_rate(rate)} GB/s", mark, at_once, verdict=verdict)
@@ -143,16 +143,16 @@ def _judged_row(row: SurveyRow, run: Run, entry: Entry, rate: float = 0.0) -> Su
         return SurveyRow(row.what, IMPOSSIBLE, verdict=entry.why_impossible)
     limit = run.ceiling(entry.path)
     share = limit.share(rate, entry.bytes) if limit and rate else None
-    verdict = "; ".join(filter(None, (_judged(run, entry, share), row.verdict)))
+    verdict = "; ".join(filter(None, (_judged(run, entry, share, rate), row.verdict)))
     return replace(row, share=share, limit=format_rate(limit.rate) if limit else "", verdict=verdict)
 
 
-def _judged(run: Run, entry: Entry, share: float | None) -> str:
+def _judged(run: Run, entry: Entry, share: float | None, rate: float) -> str:
     """What others measured on such a machine tells more than a limit that nothing reaches."""
     known = (reference for path, reference in others.references(run) if path == entry.path)
     # Others' figures are those of large messages.
     if entry.bytes == run.sizes[-1] and (reference := next(known, None)):
-        return BESIDE_OTHERS.get(reference.verdict, "")
+        return BESIDE_OTHERS.get(replace(reference, rate=rate).verdict, "")
     if share is None:
         return "within the caches, which no limit bounds" if run.ceiling(entry.path) else "no limit is known"
     return "good" if share >= CLOSE else "fair" if share >= HALF else "far from its limit"
@@ -195,5 +195,5 @@ def broken(runs: Sequence[Run]) -> list[Statement]:
 
 def legend(shown: Sequence[SurveyRow]) -> str:
     """Meanings of the marks of these rows."""
-    used = {(row.mark or row.figure)[:1] for row in shown}
+    used = {text[:1] for row in shown for text in (row.mark or row.figure, row.at_once)}
     return "; ".join(meaning for meaning in MEANINGS if meaning[0] in used)
