@@ -14,6 +14,8 @@ from wirespeed.report.compare.matching import WHAT
 from wirespeed.results.model import COUNTS
 from wirespeed.results.runs import Entry, Run
 
+ARROW = " -> "
+"""Between the old and the new side's name of a path."""
 _OURS = {
     "stream": "bandwidth",
     "exchange": "sendrecv",
@@ -122,7 +124,7 @@ def aligned(old: Sequence[Run], new: Sequence[Run]) -> tuple[list[Run], list[Run
     ]
     more: tuple[list[Run], list[Run]] = ([], [])
     for one, other in pairs:
-        path = f"{one.path} -> {other.path}"
+        path = f"{one.path}{ARROW}{other.path}"
         more[0].append(one.renamed(path, one.run))
         more[1].append(other.renamed(path, one.run))
     paired = {series for pair in pairs for series in pair}

@@ -22,6 +22,7 @@ from wirespeed.judge.verdict import (
 )
 from wirespeed.report.cannot_tell import and_why, lines, slowdowns
 from wirespeed.report.compare.comparison import Comparison
+from wirespeed.report.compare.definitions import ARROW
 from wirespeed.report.compare.environment import Difference
 from wirespeed.report.compare.matching import Key
 from wirespeed.report.compare.verdicts import GAINED, SAYS, UNNAMED, Verdict, Verdicts, launches_left_out
@@ -39,18 +40,22 @@ APART = 0.05
 
 def print_comparison(console: Console, comparison: Comparison, *, everything: bool = False) -> None:
     """Paths first, then causes, then single sizes, the worst first."""
-    say(console, Text.assemble(("old ", "dim"), comparison.old, ("   new ", "dim"), comparison.new))
+    sides = Text.assemble(("old ", "dim"), comparison.old), Text.assemble(("new ", "dim"), comparison.new)
+    beside = Text("   ").join(sides)
+    for line in [beside] if beside.cell_len <= console.width else sides:
+        say(console, line)
     for note in comparison.notes:
         say(console, note, "dim")
     found = comparison.verdicts
+    names = _names([figure.key for figure in found.figures])
     if found.groups:
         console.print()
-        console.print(_groups(found.groups, _title(found)).fit(console.width), crop=False)
+        console.print(_groups(found.groups, *names).stack(console.width), crop=False)
     sizes = _single_sizes(found, everything=everything)
     if sizes:
         console.print()
         shown = sizes[: None if everything else MAX_ROWS]
-        console.print(_table(shown, _title(found)).fit(console.width), crop=False)
+        console.print(_table(shown, *names).stack(console.width), crop=False)
     if not everything and len(sizes) > MAX_ROWS:
         say(console, f"{len(sizes) - MAX_ROWS} more with --all", "dim")
     console.print()
@@ -134,10 +139,23 @@ def factor(ratio: float) -> str:
     return f"{ratio:.{3 if abs(ratio - 1) < 0.1 else 2}f}"
 
 
-def _title(found: Verdicts) -> Callable[[Key], str]:
-    """A figure's name, without the pattern where all have the same."""
-    alike = len({figure.key.pattern for figure in found.figures}) == 1
-    return lambda key: key.title.removeprefix(f"{key.pattern} ") if alike else key.title
+def _names(keys: Sequence[Key]) -> tuple[str, Callable[[Key], str]]:
+    """The head of the column of names, and a figure's name without what all have in common.
+
+    That is the pattern, and of 'osu-mpi/D-D -> aware' the side that is the same, which the head has.
+    """
+    alike = len({key.pattern for key in keys}) == 1
+    ends = [key.path.partition(ARROW) for key in keys]
+    sides = {f"{old}{arrow}" for old, arrow, _ in ends}, {f"{arrow}{new}" for _, arrow, new in ends}
+    common = (
+        next((side for (side, *more) in map(sorted, sides) if ARROW in side and not more), "") if keys else ""
+    )
+
+    def name(key: Key) -> str:
+        title = key.title.removeprefix(f"{key.pattern} ") if alike else key.title
+        return title.replace(common, "", 1)
+
+    return common.strip(), name
 
 
 def _ratio(verdict: Verdict) -> Text | None:
@@ -159,9 +177,9 @@ def _says(verdict: Verdict) -> Text:
     return Text(*SAYS[verdict.what])
 
 
-def _groups(rows: Sequence[Verdict], title: Callable[[Key], str]) -> Table[Verdict]:
+def _groups(rows: Sequence[Verdict], head: str, name: Callable[[Key], str]) -> Table[Verdict]:
     columns: list[Column[Verdict]] = [
-        Column("", lambda group: title(group.key), left=True),
+        Column(head, lambda group: name(group.key), left=True),
         Column("sizes", lambda group: size_range(group.sizes), gap=3, left=True),
         Column("time x", _ratio, gap=3),
         Column("95 %", _interval, style="dim", gap=3, drop=2),
@@ -171,7 +189,7 @@ def _groups(rows: Sequence[Verdict], title: Callable[[Key], str]) -> Table[Verdi
     return table(columns, rows)
 
 
-def _table(rows: Sequence[Verdict], title: Callable[[Key], str]) -> Table[Verdict]:
+def _table(rows: Sequence[Verdict], head: str, name: Callable[[Key], str]) -> Table[Verdict]:
     def time(seconds: float | None) -> str | None:
         return None if seconds is None else format_seconds(seconds)
 
@@ -181,15 +199,15 @@ def _table(rows: Sequence[Verdict], title: Callable[[Key], str]) -> Table[Verdic
         return format_rate(figure.amount / seconds) if figure.amount else ""
 
     columns: list[Column[Verdict]] = [
-        Column("", lambda figure: title(figure.key), left=True),
-        Column("size", lambda figure: size_range(figure.sizes), gap=4),
-        Column("old", lambda figure: time(figure.old_s), gap=4),
+        Column(head, lambda figure: name(figure.key), left=True),
+        Column("size", lambda figure: size_range(figure.sizes), gap=3),
+        Column("old", lambda figure: time(figure.old_s), gap=3),
         Column("GB/s", lambda figure: rate(figure, figure.old_s), gap=3, drop=2),
-        Column("new", lambda figure: time(figure.new_s), gap=4),
+        Column("new", lambda figure: time(figure.new_s), gap=3),
         Column("GB/s", lambda figure: rate(figure, figure.new_s), gap=3, drop=2),
-        Column("time x", _ratio, gap=4),
-        Column("95 %", _interval, style="dim", gap=4, drop=1),
-        Column("verdict", _says, gap=4, left=True),
+        Column("time x", _ratio, gap=3),
+        Column("95 %", _interval, style="dim", gap=3, drop=1),
+        Column("verdict", _says, gap=3, left=True),
     ]
     return table(columns, rows)
 

@@ -116,6 +116,14 @@ class Table(Generic[Row]):
         left = [column for column in self.columns if column.drop < most]
         return replace(self, columns=left).fit(width)
 
+    def stack(self, width: int) -> Table[Row]:
+        """As fit(); where that is still too wide, the first column's texts stand above their rows."""
+        if (fitted := self.fit(width)).width <= width:
+            return fitted
+        first, *others = self.columns
+        named = groupby(self.rows, lambda row: f"{first.head} {first.text(row).plain}".strip())
+        return replace(self, columns=others, sections=[(name, [*rows]) for name, rows in named]).fit(width)
+
     def lines(self) -> Iterator[Text]:
         """Heads and rows, a line each, without blanks at the end."""
         rule = "-" if self.ascii_only else "─"
