@@ -128,6 +128,7 @@ def say(
         console.print(text)
         return
     indent = min(indent, console.width // 3)
+    text = _parted(text, console.width - indent)
     first = text.wrap(console, console.width)[0]
     done = len(first.plain.rstrip())
     done += len(text.plain[done:]) - len(text.plain[done:].lstrip())
@@ -144,7 +145,18 @@ def say(
             lines[-1].truncate(last_blank if last_blank > room // 2 else room)
         lines[-1].append(MORE)
     for line in lines:
+        line.rstrip()
         console.print(line)
+
+
+def _parted(text: Text, width: int) -> Text:
+    """With blanks after commas of a word that is longer than a line, so that no name in it is broken."""
+    places = []
+    for word in re.finditer(rf"\S{{{width + 1},}}", text.plain):
+        start, end = word.span()
+        while end - start > width and (comma := text.plain.rfind(",", start, start + width)) >= 0:
+            places.append(start := comma + 1)
+    return Text(" ").join(text.divide(places)) if places else text
 
 
 BLOCKS = "▁▂▃▄▅▆▇█"
