@@ -277,9 +277,11 @@ def _fewer(run: Run) -> list[str]:
         lines.append(
             f"{figures.launches(count) or '1 launch'} only: {', '.join([*places[:MAX_NAMED], *more])}"
         )
-    if any(markers.mark(entry) == markers.NO_INTERVAL for entry in entries):
-        lines.append(f"{markers.NO_INTERVAL} fewer than {FEWEST_BATCHES} launches: no interval")
-    return lines
+    lacking = markers.without_interval(
+        entry for entry in entries if markers.mark(entry) == markers.NO_INTERVAL
+    )
+    whys = (f"fewer than {FEWEST_BATCHES} launches" if why == markers.FEW else why for why in lacking)
+    return [*lines, *(f"{markers.NO_INTERVAL} no interval: {why}" for why in whys)]
 
 
 def _range(entry: Entry) -> float:

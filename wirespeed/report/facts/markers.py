@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from wirespeed.grouping import grouped
 from wirespeed.report.facts import copies, health, spoiled
 from wirespeed.results.by_rank import ALONE
 from wirespeed.results.model import FAR
 from wirespeed.results.parts import TeamFigure
 from wirespeed.results.runs import Entry, Run, remembered
+from wirespeed.statistics.samples import FEWEST_BATCHES
 from wirespeed.statistics.stopping import INTERRUPTED
 
 CONTENDED = "&"
@@ -17,6 +19,8 @@ NOT_REACHED = "~"
 FAR_OFF = "!"
 NO_INTERVAL = "?"
 """Too few samples, or too few launches, for one."""
+FEW, SAME = "too few", "all launches read the same, and none has an interval of its own"
+"""Reasons for that."""
 FASTEST = "*"
 AS_FAST = "≈"
 TIMES = "x"
@@ -146,6 +150,12 @@ def biased(mark: str) -> str:
 def unsettled(entry: Entry) -> bool:
     """Would more time make its interval narrower? That of several launches needs more of them instead."""
     return entry.launches == 1 and mark(entry) in (NOT_REACHED, NO_INTERVAL)
+
+
+def without_interval(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
+    """Those that lack an interval, by why."""
+    lacking = (entry for entry in entries if entry.precision is None)
+    return grouped((SAME if entry.launches >= FEWEST_BATCHES else FEW, entry) for entry in lacking)
 
 
 def widest(entries: Iterable[Entry]) -> float | None:

@@ -142,10 +142,10 @@ def _reasons(run: Run) -> Iterator[str]:
         yield f"{_of(run, wide)} not within ±{figures.percent(FAR)}: more {more} narrows them"
     if fixed := len(entries) - len(timed):
         yield f"{_of(run, fixed)} without an interval: --loops gives none, leave it out"
-    unknown = sum(entry.precision is None for entry in timed)
-    if unknown:
+    for why, unknown in markers.without_interval(timed).items():
         more = "--launches 3" if run.launches > 1 else "--max-time"
-        yield f"{_of(run, unknown)} without an interval: {more} gives one"
+        reason = f"{more} gives one" if why == markers.FEW else why
+        yield f"{_of(run, len(unknown))} without an interval: {reason}"
     if run.interrupted:
         yield "the run did not end: go on with --resume"
 
