@@ -28,7 +28,7 @@ from wirespeed.report.terminal import run_summary
 from wirespeed.results.runs import Run
 
 FROM_THE_TABLE = re.compile(
-    r"95 % = |95 % interval|min: |min, max: |[*≈!] |a range|~ not within|.*; GB = 1e9 bytes"
+    r"95 % = |95 % interval|GB/s = |min: |min, max: |[*≈!] |a range|~ not within|.*; GB = 1e9 bytes"
 )
 """Beginnings of a legend's lines that differ as the tables do."""
 

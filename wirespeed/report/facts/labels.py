@@ -61,9 +61,8 @@ def comments(run: Run, entries: Sequence[Entry]) -> list[str]:
     """'trust: yes, ...', and '~ at 8 B to 64 B: ...' for each mark of these figures."""
     marks = grouped((sign(run, entry), entry.bytes) for entry in entries)
     sizes = [entry.bytes for entry in entries]
-    meanings = dict(meaning.split(" ", 1) for meaning in MEANINGS)
     places = {mark: size_ranges(found, sizes) for mark, found in marks.items() if mark}
-    told = [f"{mark} at {where}: {meanings[mark]}" for mark, where in places.items()]
+    told = [f"{mark} at {where}: {MEANINGS[mark]}" for mark, where in places.items()]
     return [f"trust: {trust(run).words}", *told]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from wirespeed.grouping import grouped, together
 from wirespeed.report.facts import figures, markers
@@ -23,7 +22,6 @@ MAX_NAMED = 3
 RANGE = "a range"
 ALIKE = 1.02
 """Launches that differ by less are alike, and not worth a line."""
-_COLUMN = "95 % = half width of the 95 % interval of the median"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,104 +42,86 @@ class Layout:
 
 @remembered
 def legend(run: Run, layout: Layout) -> list[str]:
-    """Definition, unit, interval, marks: a line each; none where no figure can be true."""
-    entries = list(run.entries.values())
-    if not entries:
+    """Definition, unit, interval, marks, columns, limits: a line each; none where no figure can be true."""
+    if not (entries := list(run.entries.values())):
         return []
     columns = [column.explained for column in figure_columns(run) if column.explained]
-    spoiled = markers.explained(run)
-    what = _defined(entries)
-    plain = all(entry.amount == entry.bytes for entry in entries)
-    gb = f"GB = 1e9 bytes{f', GB/s = bytes / {run.time_label}' if layout.compact and plain else ''}"
-    ratios = [*_fastest(run, layout), *_speedups(run), *_mpi_costs(run)]
-    if several := figures.launches(run.launches):
-        head = f"{what}, median of {several}, each with new processes; {gb}"
-        return [head, *_launches_explained(run, layout), *columns, *spoiled, *ratios, *_limits(run)]
-    if all(entry.stopped == "fixed" for entry in entries):
-        counted, why = _fixed(entries)
-        return [f"{what}, {counted}; {gb}", f"no interval: {why}", *columns, *ratios, *spoiled]
-    counts = sorted(entry.samples for entry in entries)
-    samples = f"{counts[0]}" if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
-    head = f"{what}, median of {samples} samples per size; {gb}"
-    lines = [head, *_intervals(run, entries, layout), *columns, *spoiled, *ratios, *_limits(run)]
-    return [*lines, *(["min: fastest sample; p99: 99 of 100 samples were faster"] if layout.extremes else [])]
-
-
-def _fixed(entries: Sequence[Entry]) -> tuple[str, str]:
-    """What a figure of --loops is, and why it has no interval."""
-    if all(entry.is_mean for entry in entries):
-        return "mean of a fixed count", "the clock was read before and after all iterations, as --loops asks"
-    return "median of a fixed count", "--loops asks for one uninterrupted run of iterations"
+    return [
+        _head(run, entries),
+        *_intervals(run, entries, layout),
+        *_marks(run, layout),
+        *markers.explained(run),
+        *_mpi_costs(run),
+        *columns,
+        *_limits(run),
+    ]
 
 
 @remembered
 def brief(run: Run, layout: Layout, fewer: str = "") -> list[str]:
-    """The marks of this table and its definition, in as few words as tell them apart.
+    """Of the legend what no table is read without: its marks in one line, and its definition in the last.
 
     `fewer`: how many of the sizes it shows.
     """
-    entries = list(run.entries.values())
-    if not entries:
+    if not (entries := list(run.entries.values())):
         return []
-    what, fixed = _defined(entries), all(entry.stopped == "fixed" for entry in entries)
-    several = figures.launches(run.launches)
-    middle = f"median of {several}" if several else _fixed(entries)[0] if fixed else "median"
-    marks = [*_apart(run), *_fewer(run)] if several else [] if fixed else _marks(run, entries, layout)
-    same = {True: f"; {markers.AS_FAST} no difference", False: ""}
-    ratios = [f"{r.what}: times longer without it, {r.words}{same[r.unsure]}" for r in _ratios(run)]
+    marks = "; ".join([*_marks(run, layout), *speeds(entries)])
+    cannot = (f"{path}: {reason}" for path, reason in incomparable(run))
+    doubts = (marks, *markers.explained(run), *_unknown(run), *cannot, *_mpi_costs(run))
     return [
-        *filter(None, ["; ".join([*marks, *_fastest(run, layout), *ratios])]),
-        *markers.explained(run),
-        *_unknown(run),
-        *(f"{path}: {reason}" for path, reason in incomparable(run)),
-        *_mpi_costs(run),
-        "; ".join(filter(None, (f"{what}, {middle}", "GB = 1e9 bytes", fewer, "--explain says more"))),
+        *filter(None, doubts),
+        "; ".join(filter(None, (_head(run, entries), fewer, "--explain says more"))),
     ]
 
 
-class _Ratios(NamedTuple):
-    """Columns of ratios of one kind."""
+def _head(run: Run, entries: Sequence[Entry]) -> str:
+    """'one way: half of a round trip, median of 120 samples; GB = 1e9 bytes'."""
+    counts = sorted(entry.samples for entry in entries)
+    samples = f"{counts[0]:,}" if counts[0] == counts[-1] else f"{counts[0]:,} to {counts[-1]:,}"
+    if several := figures.launches(run.launches):
+        of = f"median of {several}"
+    elif _fixed(entries):
+        of = f"{'mean' if all(entry.is_mean for entry in entries) else 'median'} of a fixed count"
+    else:
+        of = f"median of {samples} samples" if counts[-1] else "median"
+    return f"{_defined(entries)}, {of}; GB = 1e9 bytes"
 
-    what: str
-    """'GPUDirect'."""
-    words: str
-    """'aware-nogdr / aware'."""
-    unsure: bool
-    """Is one of them no sure difference?"""
-    shares: list[float]
-    """Half widths of their intervals."""
+
+def _fixed(entries: Sequence[Entry]) -> bool:
+    """Did --loops ask for them?"""
+    return all(entry.stopped == "fixed" for entry in entries)
 
 
-def _ratios(run: Run) -> Iterator[_Ratios]:
+def _marks(run: Run, layout: Layout) -> list[str]:
+    """What the marks of a table say of its figures, and its columns that compare two paths."""
+    entries = run.entries.values()
+    lines = [*_apart(run), *_only(run)] if run.launches > 1 else []
+    if any(markers.sign(run, entry) == markers.NOT_REACHED for entry in entries):
+        words = markers.not_reached(run.stopping)
+        lines.append(f"{markers.NOT_REACHED} {words}, widest {figures.widest(markers.widest(entries))}")
+    lines += _wide(run, layout)
+    lacking = [entry for entry in entries if markers.mark(entry) == markers.NO_INTERVAL]
+    few = f"fewer than {FEWEST_BATCHES} launches" if run.launches > 1 else "too few samples"
+    for why in markers.without_interval(lacking):
+        lines.append(f"{markers.NO_INTERVAL} no interval: {few if why == markers.FEW else why}")
+    return [*lines, *_fastest(run, layout), *_ratios(run)]
+
+
+def _ratios(run: Run) -> Iterator[str]:
+    """'GPUDirect: times longer without it, aware-nogdr / aware; ≈ no difference'."""
     for what, alike in grouped((pair.what, pair) for pair in pairs(run)).items():
-        words = ", ".join(f"{pair.other} / {pair.path}" for pair in alike)
         known = [worth for pair in alike for size in run.sizes if (worth := pair.of(run, size))]
         unsure = any(not worth.certain and worth.share is not None for worth in known)
-        yield _Ratios(what, words, unsure, [worth.share for worth in known if worth.share is not None])
-
-
-def _marks(run: Run, entries: list[Entry], layout: Layout) -> list[str]:
-    signs = {markers.sign(run, entry) for entry in entries}
-    wanted = figures.percent(run.stopping.precision) if run.stopping else ""
-    told = []
-    if markers.NOT_REACHED in signs and run.stopping:
-        limit = f"--max-time ({run.stopping.max_time:g} s)"
-        told.append(f"{markers.NOT_REACHED} not within ±{wanted} in {limit}")
-        told += _wide(run, layout)
-        told.append(f"widest {figures.widest(markers.widest(entries))}")
-    else:
-        told += _wide(run, layout)
-    told += speeds(entries)
-    if markers.NO_INTERVAL in signs:
-        told.append(f"{markers.NO_INTERVAL} too few samples for an interval")
-    return told
+        same = f"; {markers.AS_FAST} no difference" if unsure else ""
+        words = ", ".join(f"{pair.other} / {pair.path}" for pair in alike)
+        yield f"{what}: times longer without it, {words}{same}"
 
 
 STATED = ("network", "loopback")
 """Verdicts on wires whose drivers often do not report a rate."""
 
 
-def _defined(entries: list[Entry]) -> str:
+def _defined(entries: Sequence[Entry]) -> str:
     """Each definition once; of those that differ only in a number, that of the smallest size."""
     found: dict[str, str] = {}
     fewer = False
@@ -175,32 +155,36 @@ def _unknown(run: Run, *, anyway: bool = False) -> list[str]:
     return [f"limit of {', '.join(unknown)}: unknown{how}"]
 
 
-def _intervals(run: Run, entries: list[Entry], layout: Layout) -> list[str]:
-    """How wide the intervals are; what is said of unmarked figures is true of each of them."""
-    interval = _COLUMN if layout.spread else "95 % interval of the median"
-    wanted = run.stopping.precision if run.stopping else None
-    signs = {markers.sign(run, entry) for entry in entries}
-    told = [part for entry in entries for part in markers.parts(run, entry)]
-    unmarked = [width for sign, width in told if not sign]
-    most = max((width for width in unmarked if width is not None), default=None)
-    lines = []
-    if wanted is None:
-        lines.append(f"{interval}, widest {figures.widest(markers.widest(entries))}")
-    else:
-        reached = most is None or most <= wanted
-        within = f"±{figures.percent(wanted)}" if reached else figures.widest(most)
-        where = "unless marked" if any(sign for sign, _ in told) else "everywhere"
-        lines.append(f"{interval}, within {within} {where}")
-        if markers.NOT_REACHED in signs:
-            limit = f" ({run.stopping.max_time:g} s)" if run.stopping else ""
-            lines.append(
-                f"{markers.NOT_REACHED} not within ±{figures.percent(wanted)} when --max-time{limit} was "
-                f"over; the widest is {figures.widest(markers.widest(entries))}"
+def _intervals(run: Run, entries: Sequence[Entry], layout: Layout) -> Iterator[str]:
+    """What is between the ends of an interval, and what else the table's columns have of the samples."""
+    column = "95 % = half width of the " if layout.spread else ""
+    interval = f"{column}95 % interval of the median"
+    widest = markers.widest(entries)
+    if layout.compact and all(entry.amount == entry.bytes for entry in entries):
+        yield f"GB/s = bytes / {run.time_label}"
+    if run.launches > 1:
+        if widest is not None:
+            yield (
+                f"{interval}, from the launches' medians, widest {figures.widest(widest)}: it includes what "
+                "launches differ by; more --launches make it narrower"
             )
-        lines += _wide(run, layout)
-    if markers.NO_INTERVAL in signs:
-        lines.append(f"{markers.NO_INTERVAL} too few samples for an interval: more --max-time gives one")
-    return lines
+        if layout.extremes:
+            yield "min, max: the fastest and the slowest launch, by their medians"
+        return
+    if _fixed(entries):
+        yield "no interval: --loops asks for one uninterrupted run of iterations"
+        return
+    told = [part for entry in entries for part in markers.parts(run, entry)]
+    most = max((width for sign, width in told if not sign and width is not None), default=None)
+    if run.stopping is None:
+        yield f"{interval}, widest {figures.widest(widest)}"
+    else:
+        reached = most is None or most <= run.stopping.precision
+        within = f"±{figures.percent(run.stopping.precision)}" if reached else figures.widest(most)
+        where = "unless marked" if any(sign for sign, _ in told) else "everywhere"
+        yield f"{interval}, within {within} {where}"
+    if layout.extremes:
+        yield "min: fastest sample; p99: 99 of 100 samples were faster"
 
 
 def _wide(run: Run, layout: Layout) -> list[str]:
@@ -222,19 +206,6 @@ def _fastest(run: Run, layout: Layout) -> list[str]:
     return []
 
 
-def _speedups(run: Run) -> list[str]:
-    """What the columns of ratios divide by what, and how sure they are."""
-    lines = []
-    for ratios in _ratios(run):
-        text = f"{ratios.what}: how many times longer it takes without: {ratios.words}"
-        if ratios.shares:
-            text += f"; the widest 95 % interval of these ratios is {figures.widest(max(ratios.shares))}"
-        if ratios.unsure:
-            text += f"; {markers.AS_FAST} where it includes 1: no difference"
-        lines.append(text)
-    return lines
-
-
 def _mpi_costs(run: Run) -> list[str]:
     """Which paths' difference is MPI's own time, and of which it is not."""
     named = [(f"{cost.path} - {cost.other}", cost) for cost in costs(run)]
@@ -248,40 +219,18 @@ def _mpi_costs(run: Run) -> list[str]:
     return lines
 
 
-def _launches_explained(run: Run, layout: Layout) -> list[str]:
-    """The interval, the range, and where there are fewer launches: a line each."""
-    lines = []
-    if (most := markers.widest(run.entries.values())) is not None:
-        column = "95 % = half width of the " if layout.spread else ""
-        lines.append(
-            f"{column}95 % interval of the median, from the launches' medians, widest "
-            f"{figures.widest(most)}: it includes what launches differ by; more --launches make it narrower"
-        )
-    if layout.extremes:
-        lines.append("min, max: the fastest and the slowest launch, by their medians")
-    return [*lines, *_apart(run), *_fewer(run)]
-
-
 def _apart(run: Run) -> list[str]:
     apart = max(run.entries.values(), key=_range)
     times = f"{_range(apart):.3g} times as long as the fastest"
     return [f"launches differ most for {_place(apart)}: the slowest takes {times}"] * (_range(apart) >= ALIKE)
 
 
-def _fewer(run: Run) -> list[str]:
-    entries = run.entries.values()
-    fewer = grouped((entry.launches, _place(entry)) for entry in entries if entry.launches < run.launches)
-    lines = []
-    for count, places in fewer.items():
+def _only(run: Run) -> Iterator[str]:
+    """'2 launches only: staged at 8 B'."""
+    entries = (entry for entry in run.entries.values() if entry.launches < run.launches)
+    for count, places in grouped((entry.launches, _place(entry)) for entry in entries).items():
         more = [f"and {len(places) - MAX_NAMED} more"] * (len(places) > MAX_NAMED)
-        lines.append(
-            f"{figures.launches(count) or '1 launch'} only: {', '.join([*places[:MAX_NAMED], *more])}"
-        )
-    lacking = markers.without_interval(
-        entry for entry in entries if markers.mark(entry) == markers.NO_INTERVAL
-    )
-    whys = (f"fewer than {FEWEST_BATCHES} launches" if why == markers.FEW else why for why in lacking)
-    return [*lines, *(f"{markers.NO_INTERVAL} no interval: {why}" for why in whys)]
+        yield f"{figures.launches(count) or '1 launch'} only: {', '.join([*places[:MAX_NAMED], *more])}"
 
 
 def _range(entry: Entry) -> float:

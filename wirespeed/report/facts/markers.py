@@ -12,7 +12,7 @@ from wirespeed.results.model import FAR
 from wirespeed.results.parts import TeamFigure
 from wirespeed.results.runs import Entry, Run, remembered
 from wirespeed.statistics.samples import FEWEST_BATCHES
-from wirespeed.statistics.stopping import INTERRUPTED
+from wirespeed.statistics.stopping import INTERRUPTED, Stopping
 
 CONTENDED = "&"
 NOT_REACHED = "~"
@@ -38,11 +38,6 @@ class Mark:
     notes: Callable[[Run], list[str]] | None = None
     """Sentences below the table. Default: the legend has the meaning."""
 
-    @property
-    def line(self) -> str:
-        """'# measured with ...'."""
-        return f"{self.sign} {self.meaning}"
-
     def of(self, run: Run) -> list[Entry]:
         """The run's figures to which it applies, or to whose slowest rank alone it does."""
         entries = run.entries.values()
@@ -67,13 +62,26 @@ SPOILING = (
 """The gravest first: a figure has one mark."""
 SPOILED = tuple(mark.sign for mark in SPOILING)
 FAR_WORDS = f"not within ±{100 * FAR:g} %"
-MEANINGS = (
-    f"{NOT_REACHED} the time was over before the precision asked for was reached",
-    f"{FAR_OFF} {FAR_WORDS}",
-    f"{NO_INTERVAL} too few samples, or launches, for an interval",
-    *(mark.line for mark in reversed(SPOILING)),
-)
+
+
+def not_reached(stopping: Stopping | None = None) -> str:
+    """'not within ±1 % in --max-time (0.1 s)', as far as that is known."""
+    precision = f"±{100 * stopping.precision:g} %" if stopping else "the precision asked for"
+    return f"not within {precision} in --max-time" + (f" ({stopping.max_time:g} s)" if stopping else "")
+
+
+MEANINGS = {
+    NOT_REACHED: not_reached(),
+    FAR_OFF: FAR_WORDS,
+    NO_INTERVAL: "no interval: too few samples, or launches",
+    **{mark.sign: mark.meaning for mark in reversed(SPOILING)},
+}
 """Meanings of the marks of sign()."""
+
+
+def meanings(*signs: str) -> str:
+    """'! not within ±10 %; & ...' of these marks."""
+    return "; ".join(f"{sign} {meaning}" for sign, meaning in MEANINGS.items() if sign in signs)
 
 
 def mark(entry: Entry) -> str:
@@ -124,7 +132,7 @@ def parts(run: Run, entry: Entry) -> list[tuple[str, float | None]]:
 
 def explained(run: Run) -> list[str]:
     """Lines of the legend on what spoiled figures of this run."""
-    return [mark.line for mark in SPOILING if not mark.notes and mark.of(run)]
+    return [meanings(mark.sign) for mark in SPOILING if not mark.notes and mark.of(run)]
 
 
 def notes(run: Run) -> list[str]:

@@ -157,8 +157,9 @@ def alarms(run: Run) -> list[Statement]:
 def marks(run: Run) -> list[MarkSummary]:
     """The marks of the run's figures, in the order of their meanings."""
     counts = Counter(markers.sign(run, entry) for entry in run.entries.values())
-    found = (meaning.split(" ", 1) for meaning in markers.MEANINGS)
-    return [MarkSummary(mark, words, counts[mark]) for mark, words in found if counts[mark]]
+    return [
+        MarkSummary(mark, words, counts[mark]) for mark, words in markers.MEANINGS.items() if counts[mark]
+    ]
 
 
 def _best(run: Run, figure: trust.Best) -> BestSummary:

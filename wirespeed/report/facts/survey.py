@@ -9,7 +9,7 @@ from wirespeed.report.facts import awareness, others, outcome, trust
 from wirespeed.report.facts.cells import rate_cell, time_cell
 from wirespeed.report.facts.copies import slowest_rank
 from wirespeed.report.facts.figures import percent
-from wirespeed.report.facts.markers import CLOSE, HALF, MEANINGS, SPOILING, sign, sign_alone, widest
+from wirespeed.report.facts.markers import CLOSE, HALF, SPOILING, meanings, sign, sign_alone, widest
 from wirespeed.report.facts.outcome import SHORT
 from wirespeed.report.facts.slowest_teams import FAR, describe, median_of
 from wirespeed.report.facts.statement import BAD, Statement
@@ -195,5 +195,4 @@ def broken(runs: Sequence[Run]) -> list[Statement]:
 
 def legend(shown: Sequence[SurveyRow]) -> str:
     """Meanings of the marks of these rows."""
-    used = {text[:1] for row in shown for text in (row.mark or row.figure, row.at_once)}
-    return "; ".join(meaning for meaning in MEANINGS if meaning[0] in used)
+    return meanings(*(text[:1] for row in shown for text in (row.mark or row.figure, row.at_once)))

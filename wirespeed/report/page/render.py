@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from wirespeed.report.facts.cells import rate_cell, time_cell
 from wirespeed.report.facts.doctor_findings import findings
 from wirespeed.report.facts.machine import dates
-from wirespeed.report.facts.markers import MEANINGS
+from wirespeed.report.facts.markers import MEANINGS, meanings
 from wirespeed.report.facts.statement import ReportSection
 from wirespeed.report.page.answers import Answers, answers
 from wirespeed.report.page.data import page_data
@@ -34,7 +34,7 @@ def render(sources: Sequence[Source], lost: Sequence[str] = ()) -> str:
         dates=dates(measured.run for measured in sets),
         machines=found,
         named=_named(found),
-        marks="; ".join(MEANINGS),
+        marks=meanings(*MEANINGS),
         time_cell=time_cell,
         rate_cell=rate_cell,
         data=data,

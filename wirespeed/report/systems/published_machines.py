@@ -230,9 +230,9 @@ def print_reached(console: Console, title: str, rows: Sequence[Reached], *, equa
         "highest of all sizes",
         "dim",
     )
-    for words in (f"{OFF_A_CHART} read off the bars of a chart, ±2 %", *MEANINGS):
-        if words[0] in {row.mark for row in rows}:
-            say(console, words, "dim")
+    for mark, words in {OFF_A_CHART: "read off the bars of a chart, ±2 %", **MEANINGS}.items():
+        if mark in {row.mark for row in rows}:
+            say(console, f"{mark} {words}", "dim")
     sources.print_list(console)
     for row in rows if equations else ():
         if row.limit is not None:
