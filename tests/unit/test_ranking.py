@@ -85,7 +85,7 @@ def test_a_slowed_figure_behind_a_sure_one_is_in_doubt() -> None:
     """It bounds its path from one side: without the wait it may be the fastest."""
     run = run_of({("gpu", 8): (1e-6, 0.002, False), ("ipc-write", 8): (9e-6, 0.002, True)})
     ((_, (span,)),) = by_domain(run)
-    assert span.words == "8 B (cannot tell of ipc-write at 8 B)"
+    assert span.words == "gpu for 8 B (cannot tell of ipc-write at 8 B)"
 
 
 def test_trust_names_only_what_the_figures_depend_on() -> None:

@@ -11,6 +11,7 @@ from msgspec import Struct, structs
 
 from wirespeed.doctor.finding import Finding, Improvement, RemedyPoint
 from wirespeed.errors import WirespeedError
+from wirespeed.results.fastest import same_fastest
 from wirespeed.results.model import Doctor
 from wirespeed.results.parts import Cpu
 from wirespeed.results.reading import is_named_so, read
@@ -135,30 +136,14 @@ def stretches(run: Run) -> list[Stretch]:
     for home in run.competing:
         everything = {entry.path for entry in run.entries.values() if entry.memory_domain == home} - doubtful
         by_mpi = {path for path in everything if find_transport(run.step(path).transport).moved_by == "mpi"}
-        found += _stretches(run, home, everything, mpi=False)
-        if 1 < len(by_mpi) < len(everything):
-            found += _stretches(run, home, by_mpi, mpi=True)
+        kinds = {False: everything} | ({True: by_mpi} if 1 < len(by_mpi) < len(everything) else {})
+        for mpi, paths in kinds.items():
+            found += [_stretch(run, home, mpi, paths, *span) for span in same_fastest(run, home, paths)]
     return found
 
 
-def _stretches(run: Run, home: str, paths: set[str], *, mpi: bool) -> list[Stretch]:
-    found: list[tuple[list[int], tuple[str, ...]]] = []
-    for size in run.sizes:
-        rivals = [run.entries[path, size] for path in paths if (path, size) in run.entries]
-        rivals.sort(key=lambda entry: (entry.seconds, entry.path))
-        if len(rivals) < 2 or (size == 0 and home == "GPU"):
-            continue
-        best = tuple(entry.path for entry in rivals if entry.low <= rivals[0].high)
-        common = tuple(path for path in found[-1][1] if path in best) if found else ()
-        if common:
-            found[-1] = ([*found[-1][0], size], common)
-        else:
-            found.append(([size], best))
-    return [_stretch(run, home, paths, sizes, best, mpi=mpi) for sizes, best in found]
-
-
 def _stretch(
-    run: Run, home: str, paths: set[str], sizes: list[int], best: tuple[str, ...], *, mpi: bool
+    run: Run, home: str, mpi: bool, paths: set[str], best: Sequence[str], sizes: Sequence[int]
 ) -> Stretch:
     """With how far behind the next best path is."""
     behind: dict[str, list[float]] = {}
@@ -168,7 +153,9 @@ def _stretch(
         for path in sorted(paths - set(best)):
             if (path, size) in run.entries:
                 behind.setdefault(path, []).append(run.entries[path, size].seconds / fastest)
+    found = Stretch(home, mpi, sizes[0], sizes[-1], tuple(best))
     if not behind:
-        return Stretch(home, mpi, sizes[0], sizes[-1], best)
+        return found
     nearest = min(behind, key=lambda path: min(behind[path]))
-    return Stretch(home, mpi, sizes[0], sizes[-1], best, nearest, min(behind[nearest]), max(behind[nearest]))
+    least, most = min(behind[nearest]), max(behind[nearest])
+    return structs.replace(found, next_best=nearest, least=least, most=most)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, wraps
@@ -381,8 +381,8 @@ class Run:
         domains = list({entry.path: entry.memory_domain for entry in moving}.values())
         return [domain for domain in ("CPU", "GPU") if domains.count(domain) > 1]
 
-    def fastest(self, size: int, domain: str) -> list[Entry]:
-        """The path with the least time, and those whose intervals overlap its own, best first.
+    def fastest(self, size: int, domain: str, among: Collection[str] | None = None) -> list[Entry]:
+        """The path with the least time (of all, or `among` these), and those whose intervals overlap its own.
 
         An interval so wide that it would let a path in that took AS_FAST times as long says nothing.
         None for GPU data of 0 bytes: many paths carry an empty message without any GPU.
@@ -390,6 +390,7 @@ class Run:
         if size == 0 and domain == "GPU":
             return []
         ranked = self._judgement.ranked.get((size, domain), [])
+        ranked = [entry for entry in ranked if among is None or entry.path in among]
         most = AS_FAST * ranked[0].seconds if ranked else 0.0
         return [entry for entry in ranked if entry.low <= ranked[0].high and entry.seconds <= most]
 

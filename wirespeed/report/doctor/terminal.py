@@ -20,6 +20,7 @@ from wirespeed.report.console.console import say
 from wirespeed.report.doctor.machine_drawing import draw
 from wirespeed.report.facts.figures import ratio as ratio_text
 from wirespeed.report.facts.machine import cpu_line
+from wirespeed.report.facts.markers import AS_FAST
 from wirespeed.results.findings import COSTS, RecordedFinding
 from wirespeed.units import format_memory, format_seconds, format_size
 
@@ -112,28 +113,26 @@ def _fastest(console: Console, facts: MachineFacts, stretches: tuple[Stretch, ..
     if not stretches:
         return
     console.print()
-    console.print(Text(f"Fastest path by size ({facts.file})", style="bold"))
-    head = ""
-    for stretch in stretches:
-        title = f"  {stretch.home} data, {'of the paths through MPI' if stretch.mpi else 'of all paths'}"
-        if title != head:
-            say(console, title)
-        head = title
-        sizes = (size_range((stretch.first, stretch.last)), "bold")
-        line = Text.assemble("    ", sizes, f": {' or '.join(stretch.paths)}{_next(stretch)}")
-        say(console, line, indent=6)
+    console.print(Text(f"Fastest path by size, from {facts.file}", style="bold"))
+    for (home, mpi), spans in grouped(((each.home, each.mpi), each) for each in stretches).items():
+        words = "; ".join(map(_span, spans))
+        say(console, f"fastest for {home} data{' of the paths through MPI' if mpi else ''}: {words}")
 
 
-def _next(stretch: Stretch) -> str:
-    """'; aware takes 1.2 to 2.3 times as long'; up to 5 % longer counts as equally fast."""
+def _span(stretch: Stretch) -> str:
+    """'gpu ≈ aware for 8 B to 64 KiB (nccl takes 1.2 to 2.3 times as long)'.
+
+    Up to 5 % longer counts as equally fast.
+    """
+    words = f"{f' {AS_FAST} '.join(stretch.paths)} for {size_range((stretch.first, stretch.last))}"
     if stretch.least is None or stretch.most is None:
-        return ""
+        return words
     # What is within the intervals of the fastest may even be faster: that is no difference.
     least, most = (f"{max(1.0, times):.1f}" for times in (stretch.least, stretch.most))
     if most == "1.0":
-        return f"; {stretch.next_best} is as fast within 5 %"
+        return f"{words} ({stretch.next_best} is as fast within 5 %)"
     span = f"up to {most}" if least == "1.0" else most if least == most else f"{least} to {most}"
-    return f"; {stretch.next_best} takes {span} times as long"
+    return f"{words} ({stretch.next_best} takes {span} times as long)"
 
 
 def shell_lines(findings: Iterable[RecordedFinding]) -> list[str]:

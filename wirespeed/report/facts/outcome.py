@@ -14,6 +14,7 @@ from wirespeed.grouping import grouped, size_range, size_ranges, together
 from wirespeed.report.cannot_tell import CANNOT_TELL
 from wirespeed.report.facts import markers, shares
 from wirespeed.report.facts.markers import AS_FAST, SPOILED, sign
+from wirespeed.results.fastest import same_fastest
 from wirespeed.results.parts import Checked
 from wirespeed.results.runs import Entry, Run, remembered
 from wirespeed.statistics.samples import median
@@ -245,12 +246,12 @@ class Span:
 
     @property
     def words(self) -> str:
-        """'64 KiB to 1 GiB (≈ aware at 64 KiB; cannot tell of nccl; no figure of host at 1 GiB)'."""
+        """'aware for 64 KiB to 1 GiB (≈ gpu at 64 KiB; cannot tell of nccl; no figure of host at 1 GiB)'."""
         partly = (f"{AS_FAST} {path}" for path in self._at(self.partly))
         in_doubt = (f"{CANNOT_TELL} of {path}" for path in self._at(self.in_doubt))
         lacking = (f"no figure of {path}" for path in self._at(self.lacking))
         more = "; ".join((*partly, *in_doubt, *lacking))
-        return f"{self.sizes} ({more})" if more else self.sizes
+        return f"{self.shown} for {self.sizes}{f' ({more})' if more else ''}"
 
     @property
     def as_fast(self) -> str:
@@ -272,24 +273,11 @@ def by_domain(run: Run) -> list[tuple[str, list[Span]]]:
 
 def spans(run: Run, domain: str) -> list[Span]:
     """The fastest paths for data in this memory domain (CPU or GPU), by size."""
-    found: list[tuple[set[str], list[int]]] = []
-    for size in run.sizes:
-        fastest = {entry.path for entry in run.fastest(size, domain)}
-        if found and (common := found[-1][0] & fastest):
-            found[-1] = (common, [*found[-1][1], size])
-        elif fastest:
-            found.append((fastest, [size]))
-    return [_span(run, names, sizes) for names, sizes in found]
+    return [_span(run, names, sizes) for names, sizes in same_fastest(run, domain)]
 
 
-def _span(run: Run, names: set[str], sizes: list[int]) -> Span:
-    """Of several that are as fast, the one with the least time over all these sizes gives the name."""
-    least = {size: min(run.entries[name, size].reckoned_s for name in names) for size in sizes}
-
-    def behind(path: str) -> float:
-        return sum(run.entries[path, size].reckoned_s / least[size] for size in sizes)
-
-    path, *others = sorted((path for path in run.paths if path in names), key=behind)
+def _span(run: Run, names: list[str], sizes: list[int]) -> Span:
+    path, *others = names
     entries = tuple(run.entries[path, size] for size in sizes)
     failed = {failure.path for failure in run.failures} & {entry.path for entry in run.entries.values()}
     domains = {entry.path: entry.memory_domain for entry in run.entries.values()}

@@ -64,7 +64,7 @@ def _of_figures(run: Run, layout: Layout) -> Iterator[Kind]:
     outcomes = ((path, outcome.words(run, path)) for path in run.paths)
     yield ReportSection.PATHS, NOTE, ((path, words) for path, words in outcomes if words)
     for domain, spans in by_domain(run):
-        words = "; ".join(f"{span.shown} for {span.words}" for span in spans)
+        words = "; ".join(span.words for span in spans)
         yield ReportSection.FASTEST, NOTE, [(f"fastest for {domain} data", words)]
     yield ReportSection.FASTEST, NOTE, outcome.fresh(run)
     if aware := awareness.answer(run):

@@ -180,4 +180,4 @@ def _best(run: Run, figure: trust.Best) -> BestSummary:
 
 def _range(data: str, span: outcome.Span) -> RangeSummary:
     ends = span.first.bytes, span.last.bytes
-    return RangeSummary(data, *ends, span.path, span.mark, span.equals, f"{span.shown} for {span.words}")
+    return RangeSummary(data, *ends, span.path, span.mark, span.equals, span.words)
