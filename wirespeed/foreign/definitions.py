@@ -33,6 +33,14 @@ _DIRECTIONS = {
 }
 
 
+_MEMORY = {"H": "host", "D": "device", "M": "managed memory"}
+
+
+def ends(memory: str) -> str:
+    """'host to device' of 'H D'."""
+    return " to ".join(_MEMORY.get(end, end) for end in memory.split())
+
+
 def definition(curve: Curve) -> str:
     """'time: one way, half of a round trip; GB/s: ...', as far as the curve has them."""
     parts = []

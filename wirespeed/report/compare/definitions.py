@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from msgspec import structs
 
 from wirespeed.foreign.as_results import IN_PLACE, MEMORY_OF, OPERATION
+from wirespeed.foreign.definitions import ends
 from wirespeed.grouping import size_range
 from wirespeed.report.cannot_tell import Reason, Unjudged
 from wirespeed.report.compare.matching import WHAT
@@ -36,7 +37,6 @@ _COUNTED = {
     "unknown": "what the text does not say",
     "average": "the average time of the ranks",
 }
-_MEMORY = {"H": "host", "D": "device", "M": "managed memory"}
 _REMEDY = "measure the same operation, between the same memory, on as many ranks"
 _REMEDIES = {
     frozenset(("one", "both")): "halve the sum, or compare the same test",
@@ -65,7 +65,7 @@ class Definition:
         if self.counts != other.counts:
             found.append(f"{_COUNTED[self.counts]} against {_COUNTED[other.counts]}")
         if self.memory != other.memory:
-            found.append(f"{_ends(self.memory)} against {_ends(other.memory)}")
+            found.append(f"{ends(self.memory)} against {ends(other.memory)}")
         if self.ranks != other.ranks:
             found.append(f"{self.ranks} ranks against {other.ranks}")
         if self.in_place != other.in_place:
@@ -184,7 +184,3 @@ def _refused(one: _Series, nearest: _Series) -> Unjudged:
     sizes = [entry.bytes for entry in one.run.of_path(one.path)]
     what = f"{one.title} at {size_range(sizes)}"
     return Unjudged(what, Reason(f"{nearest.title} is another figure: {', '.join(why)}", remedy))
-
-
-def _ends(memory: str) -> str:
-    return " to ".join(_MEMORY.get(end, end) for end in memory.split())

@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from operator import itemgetter
 
 from rich.console import Console
 
-from wirespeed.foreign.definitions import definition, rate_of, rates_of
+from wirespeed.foreign.definitions import definition, ends, rate_of, rates_of
 from wirespeed.foreign.explain import Explained, Explanation
 from wirespeed.foreign.islands import sentences, wires
 from wirespeed.foreign.shapes import Curve, Finding, Log
 from wirespeed.judge.series import is_wrong
+from wirespeed.report.console.columns import Column, table
 from wirespeed.report.console.console import Trial, say
 from wirespeed.units import counted, format_rate, format_seconds, format_size
 
@@ -24,7 +27,6 @@ MOST_ALIKE = 3
 """Tables with the same finding that are each told."""
 FURTHER = ("peak", "overall")
 """Further rates of a point that are printed."""
-_MEMORY = {"H": "host", "D": "device", "M": "managed memory"}
 _DIRECTIONS = {"both": "both directions added", "bus": "bus bandwidth", "algorithm": "algorithm bandwidth"}
 
 
@@ -35,14 +37,10 @@ def title(curve: Curve) -> str:
     parts = [curve.operation or "an operation that the text does not name"]
     parts += [counted(curve.ranks, "rank")] if curve.ranks else []
     parts += [counted(curve.hosts, "host")] if curve.hosts else []
-    parts += [_ends(curve)] if curve.memory else []
+    parts += [ends(curve.memory)] if curve.memory else []
     parts += [_DIRECTIONS[curve.direction]] if curve.direction in _DIRECTIONS and rates_of(curve) else []
     parts += [part for part in (curve.pair, curve.placement) if part]
     return f"{name}: {', '.join(parts)}"
-
-
-def _ends(curve: Curve) -> str:
-    return " to ".join(_MEMORY.get(end, end) for end in curve.memory.split())
 
 
 def about(log: Log) -> Iterator[str]:
@@ -69,8 +67,11 @@ def about(log: Log) -> Iterator[str]:
         yield f"transports (connections): {', '.join(words[:6])}"
 
 
-def figures(explanation: Explanation, rows: int) -> Iterator[str]:
-    """The curves, each in `rows` lines at most besides its head; many that are alike in one line."""
+def figures(explanation: Explanation, rows: int, width: int) -> Iterator[str]:
+    """The curves, each in `rows` lines at most besides its head; many that are alike in one line.
+
+    `width`: letters of a line of a table.
+    """
     explained = explanation.curves
     said = {f"  {finding.seen}" for finding in explanation.findings}
     groups: dict[tuple[str, ...], list[Explained]] = {}
@@ -83,7 +84,7 @@ def figures(explanation: Explanation, rows: int) -> Iterator[str]:
         if len(group) > 1 and len(key) > 1:
             yield from _many(group, said)
         else:
-            yield from _curve(group, rows, said)
+            yield from _curve(group, rows, width, said)
 
 
 def _many(group: list[Explained], said: set[str]) -> Iterator[str]:
@@ -98,11 +99,11 @@ def _many(group: list[Explained], said: set[str]) -> Iterator[str]:
         curves = [one.curve for one in alike]
         rates = [rate for curve in curves for rate in rates_of(curve)]
         times = [point.seconds for curve in curves for point in curve.points if point.seconds]
-        local, ends = operation.startswith("local"), _ends(curves[0])
+        local, between = operation.startswith("local"), ends(curves[0].memory)
         words = (
             f"{counted(len(curves), 'device')} each with itself" if local else counted(len(curves), "pair")
         )
-        words += f", {ends}" if ends and not local else ""
+        words += f", {between}" if between and not local else ""
         limit = alike[0].limit
         if rates:
             share = f", at most {100 * max(rates) / limit:.0f} % of the wire" if limit else ""
@@ -131,13 +132,13 @@ def _span(low: str, high: str) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _curve(group: Sequence[Explained], rows: int, said: set[str]) -> Iterator[str]:
+def _curve(group: Sequence[Explained], rows: int, width: int, said: set[str]) -> Iterator[str]:
     """`group`: several curves with the same title where there is no room for rows. `said`: lines that need no
     second time."""
     one, curve = group[0], group[0].curve
     if rows:
         yield title(curve)
-        yield from _table(one, rows)
+        yield from _table(one, rows, width)
     else:
         tables = f", {len(group)} tables" if len(group) > 1 else ""
         yield f"{title(curve)}{tables}{_best([each.curve for each in group])}"
@@ -209,7 +210,7 @@ def _size(size: int) -> str:
     return format_size(size) if size >= 0 else "?"
 
 
-def _table(one: Explained, rows: int) -> Iterator[str]:
+def _table(one: Explained, rows: int, width: int) -> Iterator[str]:
     """Sizes beside times and rates; in place and out of place side by side."""
     curve = one.curve
     places = sorted({point.in_place for point in curve.points}, key=bool)
@@ -227,7 +228,7 @@ def _table(one: Explained, rows: int) -> Iterator[str]:
     for place in places:
         head += ["in place" if place else "time"] * timed + ["GB/s"] * rated + further
         head += ["of limit"] * bool(one.limit and rated)
-    lines = [head]
+    lines = []
     for key in keys:
         cells = [_size(key[0])]
         for place in places:
@@ -244,9 +245,12 @@ def _table(one: Explained, rows: int) -> Iterator[str]:
             if one.limit and rated:
                 cells.append("-" if rate is None or wrong else f"{100 * rate / one.limit:.0f} %")
         lines.append(cells)
-    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
-    for line in lines:
-        yield "  " + "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True))
+    columns = [
+        Column(name, itemgetter(at), gap=2, drop=2 if name in FURTHER else name == "of limit")
+        for at, name in enumerate(head)
+    ]
+    for line in table(columns, lines, ruled=False).fit(width - 2).lines():
+        yield f"  {line.plain}"
 
 
 def _chosen(
@@ -331,32 +335,31 @@ _LONG = 5000
 
 def print_explanation(console: Console, explanation: Explanation, *, everything: bool = False) -> None:
     """Tables get the rows that the rest leaves."""
-    found = findings(explanation)
-    head, tail = list(about(explanation.log)), list(ending(explanation))
-    if everything:
-        lines = [*head, *figures(explanation, 1000), *(line for lines in found for line in lines), *tail]
-    else:
-        lines = _shortened(console, explanation, head, found, tail)
-    for line in lines:
+    for line in _whole(console, explanation, 1000) if everything else _shortened(console, explanation):
         say(console, line, indent=_INDENT)
 
 
-def _shortened(
-    console: Console, explanation: Explanation, head: list[str], found: list[list[str]], tail: list[str]
-) -> list[str]:
-    curves = explanation.curves
-    rest = _height(console, [*head, *(line for lines in found for line in lines), *tail])
+def _whole(console: Console, explanation: Explanation, rows: int) -> list[str]:
+    told = chain.from_iterable(findings(explanation))
+    shown = figures(explanation, rows, console.width)
+    return [*about(explanation.log), *shown, *told, *ending(explanation)]
+
+
+def _shortened(console: Console, explanation: Explanation) -> list[str]:
+    curves, found = explanation.curves, findings(explanation)
+    head, tail = list(about(explanation.log)), list(ending(explanation))
+    rest = _height(console, [*head, *chain.from_iterable(found), *tail])
     if len(curves) < MOST_LINES and sum(len(one.curve.points) for one in curves) < _LONG:
-        left = MOST_LINES - rest - _height(console, figures(explanation, 1))
+        left = MOST_LINES - rest - _height(console, figures(explanation, 1, console.width))
         rows = 1 + left // max(1, len(curves))
         while rows >= FEWEST_ROWS:
-            lines = [*head, *figures(explanation, rows), *(line for lines in found for line in lines), *tail]
+            lines = _whole(console, explanation, rows)
             if (height := _height(console, lines)) <= MOST_LINES:
                 return lines
             # On a narrow screen a row takes several lines.
             rows -= max(1, (height - MOST_LINES) // (2 * len(curves)))
     # What is wrong comes before what else was measured.
-    shown = [*head, *figures(explanation, 0)]
+    shown = [*head, *figures(explanation, 0, console.width)]
     most = max(_FOR_FIGURES, MOST_LINES - rest + _height(console, head))
     shown = _cut(console, shown, most, "line")
     left = MOST_LINES - _height(console, shown)
