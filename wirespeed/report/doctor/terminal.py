@@ -18,11 +18,12 @@ from wirespeed.doctor.shell import assigned, comment, own_shell, split, visible
 from wirespeed.grouping import grouped, size_range
 from wirespeed.report.console.console import say
 from wirespeed.report.doctor.machine_drawing import draw
+from wirespeed.report.facts.doctor_findings import WORSE, times
 from wirespeed.report.facts.figures import ratio as ratio_text
 from wirespeed.report.facts.machine import cpu_line
 from wirespeed.report.facts.markers import AS_FAST
 from wirespeed.results.findings import COSTS, RecordedFinding
-from wirespeed.units import format_memory, format_seconds, format_size
+from wirespeed.units import counted, format_memory, format_seconds, format_size
 
 WIDEST = 40
 """Characters of NAME=value, beyond which what it does starts where it can."""
@@ -153,7 +154,6 @@ def shell_lines(findings: Iterable[RecordedFinding]) -> list[str]:
 
 
 STYLES = {Cost.BREAKS: "bold red", Cost.HIGH: "red", Cost.SOME: "yellow", Cost.SMALL: "dim"}
-WORSE = "worse, not better: leave it as it is"
 MAX_POINTS = 4
 MAX_RATIO = 100
 """A larger end of an interval says only that it is wide."""
@@ -183,8 +183,7 @@ def _numbered(console: Console, findings: Sequence[RecordedFinding]) -> None:
     if not findings:
         console.print(Text("No findings.", style="bold green"))
         return
-    count = f"{len(findings)} finding{'s' if len(findings) > 1 else ''}, most expensive first"
-    console.print(Text(count, style="bold"))
+    console.print(Text(f"{counted(len(findings), 'finding')}, most expensive first", style="bold"))
     for number, finding in enumerate(findings, 1):
         cost = finding.measured_cost
         head = Text.assemble(
@@ -230,7 +229,7 @@ def _gain(worth: Improvement) -> Iterator[Line]:
             yield "", WORSE, "yellow"
         elif worth.verdict == "same" and not worth.useless:
             known = worth.most is not None and worth.most < MAX_RATIO
-            most = f"up to {ratio_text(worth.most or 0)}x faster is" if known else "a gain is"
+            most = f"up to {ratio_text(worth.most or 0)} times as fast is" if known else "a gain is"
             yield "", f"{most} not excluded: measure again when the machine is quiet", "yellow"
     for point in points:
         yield "", f"{format_size(point.bytes)}: {_side(point.before)} before, {_side(point.after)} after", ""
@@ -242,7 +241,7 @@ def _gain(worth: Improvement) -> Iterator[Line]:
 
 
 def _ratios(worth: Improvement) -> str:
-    """'2.41x faster at 64 KiB, 1.01x slower at 16 MiB (measured now)'."""
+    """'2.41 times as fast at 64 KiB, 1.01 times as slow at 16 MiB (measured now)'."""
     measured = "measured now" if worth.measured == "now" else f"measured in {visible(worth.measured)}"
     points = _chosen(worth.points, worth.best)
     if worth.verdict == "same":
@@ -260,13 +259,9 @@ def _chosen(points: Sequence[RemedyPoint], best: RemedyPoint | None) -> Sequence
 
 
 def _ratio(point: RemedyPoint) -> str:
-    """'2.41x faster at 64 KiB'; a ratio whose interval includes 1 is marked as not significant."""
-    if point.ratio is None:
-        return f"no ratio at {format_size(point.bytes)}"
-    faster = point.ratio >= 1
-    times = ratio_text(point.ratio if faster else 1 / point.ratio)
-    text = f"{times}x {'faster' if faster else 'slower'} at {format_size(point.bytes)}"
-    return text if point.certain else f"{text} (not significant: the intervals overlap)"
+    """A ratio whose interval includes 1 is marked as not significant."""
+    unsure = point.ratio is not None and not point.certain
+    return times(point) + " (not significant: the intervals overlap)" * unsure
 
 
 def _side(seconds: float | None) -> str:
