@@ -27,7 +27,7 @@ from wirespeed.judge.model import (
 )
 from wirespeed.judge.model import change as change_with
 from wirespeed.judge.spreads import STATED, Spread, groups, stated
-from wirespeed.judge.verdict import LIKELY_WORSE, NOT_WORSE, UNSURE, WORSE, excludes, verdict
+from wirespeed.judge.verdict import HARMFUL, LIKELY_WORSE, NOT_WORSE, UNSURE, WORSE, excludes, verdict
 from wirespeed.paths import mover_of
 from wirespeed.statistics.student import (
     COMPARED_ALARMS,
@@ -187,6 +187,26 @@ def test_earlier_launches_say_what_launches_differ_by() -> None:
 
     alone, same, unsure = p([]), p(calm), p([launch(1.0), launch(1.05)] * 9)
     assert alone < 1e-4 and same == pytest.approx(alone) and unsure > 0.05
+
+
+@pytest.mark.parametrize("learnt", [None, Spread(0.002, 0.002)])
+def test_calm_launches_do_not_deny_what_such_paths_differ_by(learnt: Spread | None) -> None:
+    """Protects from a rare slow mode that no earlier launch had, and from a path that nothing is told of."""
+
+    def verdict_of(ratio: float, usual: Spread) -> str:
+        calm = dict[LaunchId, LaunchMedian](enumerate(launch(1.0 + 0.001 * number) for number in range(7)))
+        pair = (
+            dict[LaunchId, LaunchMedian]({0: launch(1.0)}),
+            dict[LaunchId, LaunchMedian]({0: launch(ratio)}),
+        )
+        told = group_change([pair] * 7, usual, history=[calm] * 7, learnt=[learnt] * 7)
+        assert told.whole
+        return verdict(told.whole, told.p < 0.05 / 27, 0.0)
+
+    assert verdict_of(2.5, STATED["host"]["middle"]) not in HARMFUL
+    assert verdict_of(1.04, STATED["device"]["middle"]) not in HARMFUL
+    assert verdict_of(2.0, STATED["woken"]["middle"]) in HARMFUL
+    assert verdict_of(2.0, STATED["device"]["long"]) in HARMFUL
 
 
 def test_a_restless_side_does_not_borrow_the_calm_of_the_other() -> None:

@@ -374,10 +374,12 @@ def _tested(old: _Timed, new: _Timed, within: Sequence[float], prior: Prior, lea
     if prior.given is not None and pooled <= (given := prior.given**2 + least):
         return told(GIVEN, given, KNOWN)
     if not seen:
+        # Few launches do not show a rare slow mode, which others of such paths have shown.
+        most = max(least, prior.usual**2)
         if prior.learnt is not None:
-            return told(LEARNT, max(prior.learnt**2, least), FEWEST_LEARNT - 1)
+            return told(LEARNT, max(prior.learnt**2, most), FEWEST_LEARNT - 1)
         if (count := len(prior.earlier)) >= FEWEST_EARLIER:
-            return replace(told(EARLIER, least, count - 1), earlier=count)
+            return replace(told(EARLIER, most, count - 1), earlier=count)
         return told(STATED, prior.usual**2 + least, KNOWN)
     if len(seen) == 1:
         # Held against the spread of the other side, of whose tail few launches tell little.

@@ -293,12 +293,13 @@ def legend(comparison: Comparison) -> list[str]:
     if counts:
         files = ", ".join(comparison.earlier)
         told.append(
-            f"earlier: what {_ends(counts)} launches beside differ by, with the same GPUs, MPI and plan: "
-            f"{files}"
+            f"earlier: what {_ends(counts)} launches beside differ by, with the same GPUs, MPI and plan "
+            f"({_OR_STATED}): {files}"
         )
     if LEARNT in sources:
         told.append(
-            f"learnt: what launches of the same thing differ by, as {', '.join(comparison.bounds)} says"
+            f"learnt: what launches of the same thing differ by, as {', '.join(comparison.bounds)} says "
+            f"({_OR_STATED})"
         )
     if STATED in sources:
         told.append(
@@ -306,6 +307,9 @@ def legend(comparison: Comparison) -> list[str]:
             "interval is then how far two launches lie apart"
         )
     return told
+
+
+_OR_STATED = "or such paths on other machines, if that is more"
 
 
 def _excluded(comparison: Comparison) -> tuple[str, str]:
