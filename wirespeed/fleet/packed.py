@@ -44,7 +44,7 @@ _NEEDED = {name for name, member in _MEMBERS.items() if member.default is NODEFA
 _SOUND = f'isfinite("at") AND seconds > 0 AND seconds < {LARGEST}'
 """Condition on rows: others were not written here. NaN is above all numbers."""
 _OTHER_RUNS = "coalesce(run, '') NOT IN (SELECT unnest(?::VARCHAR[]))"
-READ = "read_parquet(?, hive_partitioning = false)"
+READ = "read_parquet(?)"
 
 
 class Packed:
