@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdio>
 #include <functional>
 #include <string>
@@ -13,8 +14,15 @@
 
 #include "measure/clock.hpp"
 #include "thread_control.hpp"
+#include "transports/align.hpp"
+#include "transports/mpi/align.hpp"
+#include "transports/mpi/world.hpp"
 
 using namespace wirespeed;
+
+// No MPI joined these ranks.
+bool mpi::is_open() { return false; }
+std::unique_ptr<Action> mpi::align(Page&) { return nullptr; }
 
 namespace {
 
@@ -118,6 +126,31 @@ void no_memory(int size) {
     });
 }
 
+/// One rank after another is late, where ranks start by a barrier.
+void barriers(int size) {
+    constexpr int samples = 10;
+    Room room(size);
+    const auto ranks = static_cast<std::size_t>(size);
+    std::vector<std::vector<double>> came(samples, std::vector<double>(ranks));
+    std::vector<std::vector<double>> began(samples, std::vector<double>(ranks));
+    as_ranks(room, [&](int rank, Control& control) {
+        alignas(std::max_align_t) std::byte unused[256];
+        Page page("", rank);
+        Context context{control, reinterpret_cast<Device&>(unused), page, {}};
+        const auto line = align(context);
+        for (int i = 0; i < samples; ++i) {
+            if (i % size == rank) std::this_thread::sleep_for(5ms);
+            const auto at = static_cast<std::size_t>(i), me = static_cast<std::size_t>(rank);
+            came[at][me] = now();
+            began[at][me] = line->start_sample();
+        }
+    });
+    for (std::size_t i = 0; i < samples; ++i)
+        for (const double moment : began[i])
+            for (const double other : came[i])
+                require(moment >= other, "a sample began before the last rank had come");
+}
+
 cpu_set_t of(std::initializer_list<int> cpus) {
     cpu_set_t set;
     CPU_ZERO(&set);
@@ -147,6 +180,7 @@ int main(int count, char** words) {
     if (name == "wrap") meet(size, 0x7ffffffe);
     if (name == "notes") notes(size, false);
     if (name == "agreed notes") notes(size, true);
+    if (name == "barriers") barriers(size);
     if (name == "no memory") no_memory(size);
     if (name == "crowds") crowds();
     std::puts("as it should be");

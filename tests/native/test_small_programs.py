@@ -78,14 +78,15 @@ def test_the_timed_loop(native: Path, builds: Path) -> None:
 
 
 @pytest.mark.parametrize("ranks", ["2", "5"])
-@pytest.mark.parametrize("case", ["meet", "wrap", "notes", "agreed notes", "no memory", "crowds"])
+@pytest.mark.parametrize("case", ["meet", "wrap", "notes", "agreed notes", "barriers", "no memory", "crowds"])
 def test_a_start_board(case: str, ranks: str, native: Path, builds: Path) -> None:
     """Protects short figures: nobody starts before the last has come, all at one moment, and notes are right.
 
-    Also with counters that wrap, after ranks have lost patience, where no memory can be shared, and where
-    ranks are bound to CPUs.
+    Also by barriers, with counters that wrap, after ranks have lost patience, where no memory can be
+    shared, and where ranks are bound to CPUs.
     """
     parts = [f"transports/local/{name}.cpp" for name in ("start_board", "segment", "exchange")]
+    parts += ["transports/align.cpp", "measure/page.cpp"]
     done = ended(native, builds, "start_board", *parts, words=(ranks, case), flags=SANITIZED)
     assert (done.returncode, done.stdout) == (0, "as it should be\n"), done.stderr
 

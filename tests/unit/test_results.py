@@ -197,8 +197,8 @@ def interval(median: float, low: float | None, high: float | None, precision: fl
     return {"seconds": {"median": median, "low": low, "high": high}, "precision": precision}
 
 
-def team(seconds: float) -> dict[str, Any]:
-    return {"name": "0-1", "seconds": {"median": seconds}}
+def team(seconds: float, **ends: float) -> dict[str, Any]:
+    return {"name": "0-1", "seconds": {"median": seconds, **ends}}
 
 
 WRONG: tuple[dict[str, Any], ...] = (
@@ -206,6 +206,8 @@ WRONG: tuple[dict[str, Any], ...] = (
     {"samples": True},
     {"teams": [{"seconds": {"median": 1.0}}]},
     {"teams": [team(0.0)]},
+    {"teams": [team(1e-6, low=0.0, high=2e-6)]},
+    {"teams": [team(1e-6, low=5e-7, high=0.0)]},
     {"memory": "a\n", "precision": "1 %"},
     *({"seconds": {"median": median}} for median in (None, 0.0)),
     interval(1e-6, 2e-6, 3e-6, 0.5),
