@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import secrets
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 from support.command import captured
@@ -14,22 +14,29 @@ from support.command import captured
 from wirespeed.host.removal import remove_folder
 from wirespeed.job.status_page import own_folder
 
+
+@pytest.fixture
+def run() -> str:
+    """A folder's name in /dev/shm, which other sessions of the tests use as well."""
+    return f"test-{secrets.token_hex(8)}"
+
+
 SCRIPT = """
-import gc, time
+import gc, sys, time
 from wirespeed.host.core import Core
 from wirespeed.rank.observe.watchdog import Watchdog
 
 core = Core()
-Watchdog(core, "test-unload", 0, reports=-1, give_up=True).close()
+Watchdog(core, sys.argv[1], 0, reports=-1, give_up=True).close()
 del core
 gc.collect()
 time.sleep(0.5)  # five times what the thread sleeps
 """
 
 
-def test_the_core_stays_while_its_thread_runs() -> None:
+def test_the_core_stays_while_its_thread_runs(run: str) -> None:
     """Protects a process that ends by itself, slowly: Python lets go of the core before it is gone."""
-    command = [sys.executable, "-c", SCRIPT]
+    command = [sys.executable, "-c", SCRIPT, run]
     done = captured(command, cwd="/")
     assert done.returncode == 0, (done.returncode, done.stderr)
 
@@ -67,10 +74,10 @@ time.sleep(60)
     [(3.0, 2, 3.0), (0.0, 2, 0.8), (0.0, 3, 3.8)],
     ids=["the other rank works", "nobody works", "a rank on another host"],
 )
-def test_a_rank_that_only_waits(moves: float, ranks: int, least: float, tmp_path: Path) -> None:
+def test_a_rank_that_only_waits(moves: float, ranks: int, least: float, run: str) -> None:
     """Protects a healthy job, which a rank with nothing to do must not end while others get somewhere."""
     began = time.monotonic()
-    command = [sys.executable, "-c", WAITING, tmp_path.name, str(moves), str(ranks)]
+    command = [sys.executable, "-c", WAITING, run, str(moves), str(ranks)]
     done = captured(command, cwd="/", timeout=60)
     assert done.returncode == 75, (done.returncode, done.stderr)
     assert "no progress for" in done.stderr
@@ -98,10 +105,10 @@ time.sleep(60)
 
 
 @pytest.mark.slow
-def test_a_crash_whose_report_never_ends(tmp_path: Path) -> None:
+def test_a_crash_whose_report_never_ends(run: str) -> None:
     """Protects the end of a crashed rank from what it dies of, where a library has taken SIGALRM away."""
-    command = [sys.executable, "-c", CRASHING, tmp_path.name]
+    command = [sys.executable, "-c", CRASHING, run]
     done = subprocess.run(command, cwd="/", capture_output=True, timeout=30, check=False)
     # As the front end does, which alone outlives the rank.
-    remove_folder(own_folder(tmp_path.name))
+    remove_folder(own_folder(run))
     assert done.returncode == -signal.SIGSEGV
