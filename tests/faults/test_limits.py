@@ -61,6 +61,28 @@ def test_a_limit_of_files_is_named(mpi: InstalledMpi, blocks: int, measure: Meas
     assert done.code == 1 and "ulimit -f limits files and shared memory to" in failure["text"], failure
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
+def test_usual_sizes_fit_into_the_address_space(mpi: InstalledMpi, measure: Measure) -> None:
+    """Protects a run under `ulimit -v` from an error at its last sizes."""
+    words = [
+        "pingpong",
+        "--paths",
+        "host",
+        "--max-time",
+        "0.001",
+        "--device",
+        "cpu",
+        "--mpi",
+        str(mpi.prefix),
+    ]
+    done = measure(*words, before=("sh", "-c", 'ulimit -v 900000 && exec "$@"', "sh"))
+    assert done.code == 0 and not done.failures, done.err
+    assert (
+        "only sizes up to 128 MiB" in done.err and max(entry["bytes"] for entry in done.entries) == 128 << 20
+    )
+
+
 def with_room(mib: int) -> tuple[str, ...]:
     """What starts a command with so small a /dev/shm."""
     mount = f'mount -t tmpfs -o size={mib}m none /dev/shm && exec "$@"'

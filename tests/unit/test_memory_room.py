@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import resource
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -11,6 +13,7 @@ from wirespeed.frontend import order
 from wirespeed.frontend.machine import Machine
 from wirespeed.frontend.order import with_room
 from wirespeed.host import memory
+from wirespeed.host.cgroup import memory_left
 from wirespeed.job.plan import Plan
 from wirespeed.patterns import Shape
 from wirespeed.patterns.rules import SizeRule
@@ -61,6 +64,39 @@ def test_front_end_and_ranks_agree(kind: str, largest: int) -> None:
     sizes = parse_sizes("8:64G")
     fits = [size for size in sizes if not _refused(buffers, size, sizes)]
     assert fits[-1] == largest * GIB and fits == [size for size in sizes if size <= largest * GIB]
+
+
+@pytest.mark.parametrize("ranks", [2, 8])
+def test_each_rank_has_an_address_space_of_its_own(ranks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects from sizes that no rank under `ulimit -v` can allocate."""
+    monkeypatch.setattr(resource, "getrlimit", lambda limit: (2 * GIB, 2 * GIB))
+    room = memory.room_for_buffers(ranks, 0)
+    assert room is not None and GIB / 2 < 2 * room < 1.5 * GIB
+    assert memory.room_for_buffers(ranks, 0, emulated=True) == room // 2
+
+
+@pytest.mark.parametrize(
+    ("line", "folder", "files"),
+    [
+        ("0::/job/step", "", {"memory.max": 800, "memory.current": 700}),
+        ("4:memory:/job/step", "memory", {"memory.limit_in_bytes": 800, "memory.usage_in_bytes": 700}),
+    ],
+    ids=["version 2", "version 1"],
+)
+def test_a_batch_system_s_limit_counts(line: str, folder: str, files: dict[str, int], tmp_path: Path) -> None:
+    """Protects a job from being killed: its limit is that of a group above the process's own."""
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/self/cgroup").write_text(line + "\n")
+    group = tmp_path / "sys/fs/cgroup" / folder / "job"
+    (group / "step").mkdir(parents=True)
+    assert memory_left(tmp_path) is None
+    for name, value in files.items():
+        (group / name).write_text(f"{value}\n")
+    total = "total_" if folder else ""
+    (group / "memory.stat").write_text(f"anon 650\n{total}inactive_file 50\n")
+    assert memory_left(tmp_path) == 150, "what the page cache has can be had"
+    (group / "step" / next(iter(files))).write_text("max\n")
+    assert memory_left(tmp_path) == 150
 
 
 def _refused(buffers: Buffers, size: int, sizes: tuple[int, ...]) -> bool:

@@ -1,4 +1,4 @@
-"""The CPU time that this process's control group may use, and how long it was stopped for having used it."""
+"""CPU time and memory that this process's control groups may use, and how long they were stopped."""
 
 from __future__ import annotations
 
@@ -32,25 +32,47 @@ def throttled_s(root: Path = Path("/")) -> float:
     return longest
 
 
+def memory_left(root: Path = Path("/")) -> int | None:
+    """Bytes that the strictest group still leaves, with what its files' pages would free; None: no limit."""
+    return min(_left(root), default=None)
+
+
+def _left(root: Path) -> Iterator[int]:
+    for unified, folder in _groups(root, "memory"):
+        names = ("max", "current") if unified else ("limit_in_bytes", "usage_in_bytes")
+        # "max" is no number.
+        with suppress(OSError, ValueError):
+            limit, used = (int((folder / f"memory.{name}").read_text()) for name in names)
+            told = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+            files = int(told.get("inactive_file" if unified else "total_inactive_file", 0))
+            yield max(0, limit - used + files)
+
+
 def _quotas(root: Path) -> Iterator[tuple[float, Path]]:
     """(CPUs' worth of time, folder) of each group with a limit."""
+    for unified, folder in _groups(root, "cpu"):
+        with suppress(OSError, ValueError):
+            if unified:
+                quota, period = (folder / "cpu.max").read_text().split()
+            else:
+                quota = (folder / "cpu.cfs_quota_us").read_text()
+                period = (folder / "cpu.cfs_period_us").read_text()
+            if quota != "max" and int(quota) > 0:
+                yield int(quota) / int(period), folder
+
+
+def _groups(root: Path, controller: str) -> Iterator[tuple[bool, Path]]:
+    """(version 2?, folder) of each group that this process is in."""
     lines: list[str] = []
     with suppress(OSError):
         lines = os.fsdecode((root / "proc/self/cgroup").read_bytes()).splitlines()
     for number, controllers, name in (line.split(":", 2) for line in lines if line.count(":") >= 2):
-        if number != "0" and "cpu" not in controllers.split(","):
+        if number != "0" and controller not in controllers.split(","):
             continue
         base = root / "sys/fs/cgroup" / (controllers if number != "0" else "")
         # A container may see the host's name of its group, but its own group's files at the top.
         for folder in (base, *(base / part for part in _parts(name))):
-            with suppress(OSError, ValueError):
-                if number == "0":
-                    quota, period = (folder / "cpu.max").read_text().split()
-                else:
-                    quota = (folder / "cpu.cfs_quota_us").read_text()
-                    period = (folder / "cpu.cfs_period_us").read_text()
-                if quota != "max" and int(quota) > 0:
-                    yield int(quota) / int(period), folder
+            yield number == "0", folder
 
 
 def _parts(name: str) -> Iterator[str]:
