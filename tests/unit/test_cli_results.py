@@ -78,21 +78,22 @@ class TestSurvey:
         first = capsys.readouterr().out.partition("Next:")[2].split("\n")[1]
         assert first.split("  ")[1].endswith(" survey --out 'a b.jsonl' --resume")
 
-    def test_memory_that_is_free(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def test_memory_that_is_free(self, tmp_path: Path) -> None:
         """Protects a machine from buffers that drive others out, and a container from its own limit."""
         from wirespeed.host import memory
 
-        monkeypatch.setattr(memory, "Path", lambda name: tmp_path / str(name).lstrip("/"))
-        assert memory.free_memory() is None
+        assert memory.free_memory(tmp_path) is None
         group = tmp_path / "sys/fs/cgroup"
-        for folder in (tmp_path / "proc", group):
+        for folder in (tmp_path / "proc/self", group):
             folder.mkdir(parents=True)
         (tmp_path / "proc/meminfo").write_text("MemTotal: 4000 kB\nMemFree: 10 kB\nMemAvailable: 3000 kB\n")
-        assert memory.free_memory() == 3000 << 10
+        assert memory.free_memory(tmp_path) == 3000 << 10
+        (tmp_path / "proc/self/cgroup").write_text("0::/\n")
         (group / "memory.current").write_text("1048576\n")
+        (group / "memory.stat").write_text("anon 1048576\n")
         for limit, free in (("max", 3000 << 10), ("2097152", 1 << 20), ("9000000", 3000 << 10), ("9", 0)):
             (group / "memory.max").write_text(f"{limit}\n")
-            assert memory.free_memory() == free
+            assert memory.free_memory(tmp_path) == free
 
     def test_json_leaves_stdout_to_the_result(
         self, fake: FakeRun, capsys: pytest.CaptureFixture[str]

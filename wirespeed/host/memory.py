@@ -37,12 +37,12 @@ def address_space() -> int | None:
     return None if limit == resource.RLIM_INFINITY else max(0, limit - RANK_MAPS)
 
 
-def free_memory() -> int | None:
+def free_memory(root: Path = Path("/")) -> int | None:
     """Bytes that processes here can still get; None if the system does not say."""
     try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
+        lines = (root / "proc/meminfo").read_text().splitlines()
         free = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
     except (OSError, StopIteration, ValueError, IndexError):
         return None
-    left = memory_left()
+    left = memory_left(root)
     return free if left is None else min(free, left)

@@ -67,7 +67,9 @@ FAR_WORDS = f"not within ±{100 * FAR:g} %"
 def not_reached(stopping: Stopping | None = None) -> str:
     """'not within ±1 % in --max-time (0.1 s)', as far as that is known."""
     precision = f"±{100 * stopping.precision:g} %" if stopping else "the precision asked for"
-    return f"not within {precision} in --max-time" + (f" ({stopping.max_time:g} s)" if stopping else "")
+    return f"not within {precision} in " + (
+        f"--max-time ({stopping.max_time:g} s)" if stopping else "its time"
+    )
 
 
 MEANINGS = {
