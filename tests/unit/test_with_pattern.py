@@ -31,4 +31,4 @@ def test_all_launches_count(capsys: pytest.CaptureFixture[str]) -> None:
     for name, background in (("c", None), ("d", LOAD)):
         measured.records += as_read(run(name, background, (3, 9e-6)))
     _print_comparison(measured)
-    assert re.search(r"8 B +2x", capsys.readouterr().out)
+    assert re.search(r"8 B +2.00x", capsys.readouterr().out)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from wirespeed.report.facts import figures
 from wirespeed.report.facts.markers import AS_FAST, NO_INTERVAL, TIMES, biased, doubts, sign
-from wirespeed.results.runs import Run
+from wirespeed.results.runs import Entry, Run
 from wirespeed.statistics.samples import difference_interval, ratio_interval
 from wirespeed.units import format_seconds, format_size
 
@@ -114,17 +114,20 @@ class Contrast(NamedTuple):
         own, other = run.entries.get((self.path, size)), run.entries.get((self.other, size))
         if own is None or other is None:
             return None
-        mark = doubts(sign(run, own), sign(run, other))
-        sure = None not in (own.precision, other.precision)
-        mine, theirs = ((entry.seconds, entry.low, entry.high) for entry in (own, other))
-        if self.adds:
-            if sure:
-                return Added(*difference_interval(mine, theirs), mark)
-            return Added(own.seconds - other.seconds, mark=mark)
-        if sure:
-            return Worth(*ratio_interval(theirs, mine), mark)
-        fixed = own.stopped == other.stopped == "fixed"
-        return Worth(other.seconds / own.seconds, mark=mark, fixed=fixed)
+        return compared(run, own, run, other, adds=self.adds)
+
+
+def compared(run: Run, own: Entry, other_run: Run, other: Entry, *, adds: bool = False) -> Worth:
+    """The other figure's time over its own; `adds`: its own time less the other's."""
+    mark, sure = doubts(sign(run, own), sign(other_run, other)), None not in (own.precision, other.precision)
+    mine, theirs = ((entry.seconds, entry.low, entry.high) for entry in (own, other))
+    if adds and sure:
+        return Added(*difference_interval(mine, theirs), mark)
+    if adds:
+        return Added(own.seconds - other.seconds, mark=mark)
+    if sure:
+        return Worth(*ratio_interval(theirs, mine), mark)
+    return Worth(other.seconds / own.seconds, mark=mark, fixed=own.stopped == other.stopped == "fixed")
 
 
 def contrasts(run: Run) -> list[Contrast]:

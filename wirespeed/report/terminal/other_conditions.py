@@ -12,9 +12,10 @@ from wirespeed.paths import all_paths
 from wirespeed.report.console.columns import Column, table
 from wirespeed.report.console.console import say
 from wirespeed.report.facts.cells import rate_cell, time_cell
-from wirespeed.report.facts.figures import UNCERTAIN
-from wirespeed.report.facts.markers import AS_FAST, biased, doubts, sign
-from wirespeed.results.runs import CONDITIONS, Entry, Run
+from wirespeed.report.facts.contrasts import compared
+from wirespeed.report.facts.markers import AS_FAST
+from wirespeed.report.views.size_table import worth_cell
+from wirespeed.results.runs import CONDITIONS, Run
 from wirespeed.units import counted, format_size
 
 TURNS = (
@@ -53,7 +54,7 @@ def print_ratios(console: Console, runs: Sequence[Run], crowded: Run) -> None:
     columns += [Column(path, partial(_ratio, alone, crowded, path), gap=3) for path in shared]
     console.print()
     head = f"while {other} is running: how many times longer it takes than alone"
-    say(console, Text.assemble((head, "bold"), (f"; {AS_FAST} no sure difference", "dim")))
+    say(console, Text.assemble((head, "bold"), (f"; {AS_FAST} no difference", "dim")))
     console.print(table(columns, alone.sizes), crop=False)
     if _both_on_gpus(alone, other):
         say(console, TURNS, "dim")
@@ -62,23 +63,7 @@ def print_ratios(console: Console, runs: Sequence[Run], crowded: Run) -> None:
 def _ratio(alone: Run, crowded: Run, path: str, size: int) -> Text | None:
     """'1.83x'; '1.64x≈' where the intervals do not tell the two apart; '&1.83x' of a doubtful figure."""
     before, after = alone.entries.get((path, size)), crowded.entries.get((path, size))
-    if before is None or after is None:
-        return None
-    (low, high), (least, most) = _ends(before), _ends(after)
-    apart = least > high or most < low
-    mark = doubts(sign(alone, before), sign(crowded, after))
-    ratio = f"{after.seconds / before.seconds:.3g}x"
-    words = (f"{ratio} ", "") if apart else (f"{ratio}{AS_FAST}", "dim")
-    doubt = UNCERTAIN if before.uncertain or after.uncertain else ""
-    return Text.assemble((mark if apart else biased(mark), "yellow"), words, (doubt, "yellow"))
-
-
-def _ends(entry: Entry) -> tuple[float, float]:
-    """Of the interval, or of the range where there is none, as of two launches."""
-    least, most = entry.times.min, entry.times.max
-    if entry.precision is not None or least is None or most is None:
-        return entry.low, entry.high
-    return least, most
+    return worth_cell(compared(alone, before, crowded, after)) if before and after else None
 
 
 def _both_on_gpus(run: Run, other: str) -> bool:

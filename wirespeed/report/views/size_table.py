@@ -17,10 +17,10 @@ from wirespeed.grouping import grouped
 from wirespeed.report.console.columns import Cell, Column, Row, Table, fold, table
 from wirespeed.report.facts import figures, shares
 from wirespeed.report.facts.cells import microseconds_cell, rate_cell
-from wirespeed.report.facts.contrasts import Contrast, contrasts
+from wirespeed.report.facts.contrasts import Contrast, Worth, contrasts
 from wirespeed.report.facts.figure_columns import FigureColumn, figure_columns
 from wirespeed.report.facts.legend import RANGE, Layout
-from wirespeed.report.facts.markers import AS_FAST, FASTEST, mark, share_style, sign, winners
+from wirespeed.report.facts.markers import AS_FAST, FASTEST, TIMES, mark, share_style, sign, winners
 from wirespeed.results.runs import Entry, Run, remembered
 from wirespeed.units import format_rate, format_size
 
@@ -280,6 +280,12 @@ def _fastest(run: Run, domain: str, row: _SizeRow) -> str:
     return fastest(run, domain, row.size) if row.main else ""
 
 
+def worth_cell(found: Worth, unit: str = TIMES) -> Text:
+    """Its figure between its marks."""
+    mark, end = found.doubt
+    return Text.assemble((mark, "yellow"), (f"{found.words}{unit}{end or ' '}", "dim" if end else ""))
+
+
 def speedup_columns(
     run: Run, size_of: Callable[[Row], int | None], *, grouped: bool
 ) -> Iterator[Column[Row]]:
@@ -293,9 +299,7 @@ def speedup_columns(
             return ""
         if (found := contrast.of(run, size)) is None:
             return Text("-  ", "dim")
-        mark, end = found.doubt
-        words = f"{found.words}{contrast.unit}{end or ' '}"
-        return Text.assemble((mark, "yellow"), (words, "dim" if end else ""))
+        return worth_cell(found, contrast.unit)
 
     def interval(contrast: Contrast, row: Row) -> Cell:
         found = None if (size := size_of(row)) is None else contrast.of(run, size)
