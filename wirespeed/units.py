@@ -99,8 +99,8 @@ def parse_time(text: str) -> float:
 
 
 def counted(number: int, noun: str) -> str:
-    """'1 rank', '2 ranks', '1,024 ranks'."""
-    return f"{number:,} {noun}{'s' if number != 1 else ''}"
+    """'1 rank', '1,024 ranks', '2 switches'."""
+    return f"{number:,} {noun}{'' if number == 1 else 'es' if noun.endswith('ch') else 's'}"
 
 
 def format_size(size: int) -> str:

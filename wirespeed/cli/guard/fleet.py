@@ -283,8 +283,7 @@ def run(
     from wirespeed.frontend import session
     from wirespeed.frontend.bound import LEAST_S
     from wirespeed.report.console.status_line import StatusLine
-    from wirespeed.report.fleet.shown import counted
-    from wirespeed.units import format_rate
+    from wirespeed.units import counted, format_rate
 
     if one_of_ranks():
         raise WirespeedError("fleet run starts jobs of its own: not inside a launcher's job")

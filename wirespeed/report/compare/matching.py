@@ -13,6 +13,7 @@ from wirespeed.job.plan import Plan
 from wirespeed.report.cannot_tell import FITS_NO_MORE, LEFT_OUT, NOT_ENDED, NOT_MEASURED, Reason
 from wirespeed.report.facts.failures import why_left_out
 from wirespeed.results.runs import CONDITIONS, IMPOSSIBLE, Entry, Failure, Run
+from wirespeed.units import counted
 
 WHAT = ("pattern", "options", "background", "ranks", "test", "profile")
 """Conditions that have to be equal for two figures to measure the same thing."""
@@ -191,7 +192,7 @@ def _what(run: Run) -> str:
 def _words(run: Run) -> str:
     words = [*run.pattern_words, *([run.slowed] if run.slowed else [])]
     if (ranks := run.head.plan.ranks) not in (0, 2):
-        words.append(f"{ranks} rank{'s' if ranks != 1 else ''}")
+        words.append(counted(ranks, "rank"))
     return ", ".join(words)
 
 

@@ -36,7 +36,7 @@ from wirespeed.report.drift.detection import (
 )
 from wirespeed.report.facts import figures, health, labels, soaks
 from wirespeed.results.model import Health
-from wirespeed.units import duration, format_rate, format_seconds, format_size
+from wirespeed.units import counted, duration, format_rate, format_seconds, format_size
 
 SHOWN = 24
 """Repetitions in a curve."""
@@ -87,7 +87,7 @@ class Watching:
 
     def _view(self) -> Group:
         count, first = len(self._drift.runs), self._drift.first
-        text = f"{count} repetition{'s' if count != 1 else ''}"
+        text = counted(count, "repetition")
         if count < first:
             text += f"; the first {first} show what is usual"
         if sick := sum(any(not health.good for health in run.health.values()) for run in self._drift.runs):
@@ -193,7 +193,7 @@ def print_summary(console: Console, drift: Drift) -> None:
     def _change_of(row: PathSummary) -> Text:
         return Text(row.drift, "red" if row.harmful else "")
 
-    def counted(count: int | None, of: str = "") -> Text | None:
+    def many_of(count: int | None, of: str = "") -> Text | None:
         return None if count is None else Text(f"{count}{of}", "red" if count else "")
 
     columns: list[Column[PathSummary]] = [
@@ -201,12 +201,12 @@ def print_summary(console: Console, drift: Drift) -> None:
         Column(f"time against\nthe first {drift.first}", _change_of, gap=3, left=True),
     ]
     if "errors" not in unknown:
-        columns.append(Column("new\nerrors", lambda row: counted(row.errors), gap=3))
+        columns.append(Column("new\nerrors", lambda row: many_of(row.errors), gap=3))
     if "throttled" not in unknown:
         of_all = f" of {many}"
-        columns.append(Column("repetitions\nthrottled", lambda row: counted(row.throttled, of_all), gap=3))
+        columns.append(Column("repetitions\nthrottled", lambda row: many_of(row.throttled, of_all), gap=3))
     console.print()
-    console.print(Text(f"{many} repetition{'s' if many > 1 else ''} in {duration(drift.lasted)}", "bold"))
+    console.print(Text(f"{counted(many, 'repetition')} in {duration(drift.lasted)}", "bold"))
     console.print(table(columns, paths))
     for line in [*lines(drift.unjudged), *late(drift), *errors(drift), *held(drift), *wrong(drift)]:
         say(console, line, "yellow")

@@ -6,12 +6,13 @@ import shlex
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from wirespeed.grouping import grouped
 from wirespeed.report.console.columns import Column, table
 from wirespeed.report.facts import figures
 from wirespeed.report.facts.cells import rate_cell, time_cell
 from wirespeed.report.facts.machine import machine_line, placement, title, versions
 from wirespeed.report.facts.outcome import SHORT
+from wirespeed.report.facts.statement import ReportSection
+from wirespeed.report.facts.statements import statements
 from wirespeed.report.facts.summary import Answer, Summary, answer
 from wirespeed.results.findings import RecordedFinding
 from wirespeed.results.runs import Run
@@ -29,7 +30,7 @@ def to_ticket(runs: Sequence[Run], recorded: Sequence[RecordedFinding] = ()) -> 
     if not pairs:
         return "".join(f"{line}\n" for line in _within(list(_doctor(told)), MOST_LINES))
     (run, summary), *others = pairs
-    lines = [*_head(run), *_table(run), *_verdict(summary)]
+    lines = [*_head(run), *_table(run), *_verdict(run, summary)]
     more = [*_findings(summary), *_doctor(told)]
     more += [f"also: {each.title}: trust: {each.trust.words if each.trust else 'none'}" for _, each in others]
     return "".join(f"{line}\n" for line in [*lines, *_within(more, MOST_LINES - len(lines))])
@@ -79,19 +80,12 @@ def _cell(run: Run, size: int, path: str) -> str:
     return time_cell(run, entry).spaced
 
 
-def _verdict(told: Summary) -> Iterator[str]:
+def _verdict(run: Run, told: Summary) -> Iterator[str]:
     if told.marks:
         yield "; ".join(f"{mark.mark} {mark.meaning} ({mark.figures})" for mark in told.marks)
-    if told.trust:
-        yield f"trust: {told.trust.words}"
-    if told.best:
-        found = grouped((best.data, best.words) for best in told.best)
-        yield f"best: {'; '.join(f'{data} data: ' + ', '.join(words) for data, words in found.items())}"
-    if told.gpu_aware:
-        yield f"GPU-aware MPI: {told.gpu_aware.words}"
-    for data in dict.fromkeys(span.data for span in told.fastest):
-        words = (span.words for span in told.fastest if span.data == data)
-        yield f"fastest for {data} data: {'; '.join(words)}"
+    for said in statements(run):
+        if said.part is ReportSection.FASTEST or said.subject in ("best", "trust"):
+            yield said.words
 
 
 def _findings(told: Summary) -> Iterator[str]:

@@ -13,6 +13,7 @@ from wirespeed.report.facts import figures
 from wirespeed.results.model import StepRecord
 from wirespeed.results.parts import Cpu, Device, Environment, LoadedMpi, Pointer, Rank, moment
 from wirespeed.results.runs import Run
+from wirespeed.units import counted
 
 CONTEXTS = {
     "primary": "the primary context's",
@@ -121,7 +122,7 @@ def cpu_line(cpu: Cpu, memory_bytes: int | None = None) -> str:
     model = " ".join(cpu.model.split()) or "unknown CPU"
     parts = [f"{cpu.sockets} x {model}" if (cpu.sockets or 0) > 1 else model]
     counts = ((cpu.cores, "core"), (cpu.threads, "thread"), (cpu.numa_nodes, "NUMA node"))
-    parts += [f"{count} {noun}{'s' if count != 1 else ''}" for count, noun in counts if count]
+    parts += [counted(count, noun) for count, noun in counts if count]
     if memory_bytes:
         parts.append(f"{memory_bytes / 2**30:.0f} GiB of memory")
     return ", ".join(parts)

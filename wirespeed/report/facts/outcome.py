@@ -18,7 +18,7 @@ from wirespeed.results.fastest import same_fastest
 from wirespeed.results.parts import Checked
 from wirespeed.results.runs import Entry, Run, remembered
 from wirespeed.statistics.samples import median
-from wirespeed.units import format_rate, format_seconds, format_size
+from wirespeed.units import counted, format_rate, format_seconds, format_size
 
 UNRECORDED = "bytes not recorded"
 SHORT = 4 << 10
@@ -138,8 +138,7 @@ def payload(run: Run) -> tuple[str, bool] | None:
     wrong = [(failure.path, failure.bytes) for failure in run.failures if failure.what == "mismatch"]
     if wrong:
         paths = dict.fromkeys(path for path, _ in wrong)
-        number = f"{len(wrong)} figure{'s' * (len(wrong) > 1)}"
-        text = f"{number} of {', '.join(paths)} missing, because wrong bytes arrived"
+        text = f"{counted(len(wrong), 'figure')} of {', '.join(paths)} missing, because wrong bytes arrived"
         return f"data check: failed, {text}", False
     if not entries or not all(entry.checked.iterations for entry in entries):
         return None
@@ -179,7 +178,7 @@ def compared(counts: Iterable[Checked]) -> str:
     iterations, batches, of_batches = (
         sum(getattr(checked, name) for checked in each) for name in ("iterations", "batches", "of_batches")
     )
-    parts = [f"{iterations:,} untimed iteration{'s' if iterations != 1 else ''}"]
+    parts = [counted(iterations, "untimed iteration")]
     if of_batches:
         parts.append(f"{batches:,} of {of_batches:,} timed batch{'es' if of_batches != 1 else ''}")
     if steps := sum(checked.rerun_steps or 0 for checked in each):

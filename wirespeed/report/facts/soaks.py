@@ -6,7 +6,7 @@ from wirespeed.grouping import grouped
 from wirespeed.job.soaking import WRONG_KINDS
 from wirespeed.results.runs import Run
 from wirespeed.results.soak import Soak
-from wirespeed.units import format_size
+from wirespeed.units import counted, format_size
 
 PLANTED_IN = 10_000
 """A fault of one message in so many is what a soak should find."""
@@ -46,7 +46,7 @@ def first_words(soak: Soak) -> str:
     first = soak.first
     if first is None:
         return ""
-    age = f" by {first.lag} iteration{'s' * (first.lag > 1)}" if first.kind == "stale" and first.lag else ""
+    age = f" by {counted(first.lag, 'iteration')}" if first.kind == "stale" and first.lag else ""
     ranks = f"rank {first.rank} from rank {first.sender}"
     where = f"{ranks}, iteration {first.iteration:,}, byte {first.offset:,}"
     return f"{where}: {first.kind}{age}, {first.found} instead of {first.expected}"

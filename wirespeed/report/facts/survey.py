@@ -9,7 +9,7 @@ from wirespeed.report.facts import awareness, others, outcome, trust
 from wirespeed.report.facts.cells import rate_cell, time_cell
 from wirespeed.report.facts.copies import slowest_rank
 from wirespeed.report.facts.figures import percent
-from wirespeed.report.facts.markers import CLOSE, HALF, SPOILING, meanings, sign, sign_alone, widest
+from wirespeed.report.facts.markers import CLOSE, HALF, meanings, sign, sign_alone, widest
 from wirespeed.report.facts.outcome import SHORT
 from wirespeed.report.facts.slowest_teams import FAR, describe, median_of
 from wirespeed.report.facts.statement import BAD, Statement
@@ -17,7 +17,7 @@ from wirespeed.report.facts.statements import statements
 from wirespeed.results.by_rank import ALONE, TOGETHER
 from wirespeed.results.model import FAR as FAR_OFF_SHARE
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Run
-from wirespeed.units import format_rate, format_seconds, format_size
+from wirespeed.units import counted, format_rate, format_seconds, format_size
 
 COPIES = {"h2d-pinned": "host to GPU", "d2h-pinned": "GPU to host", "d2d": "GPU memory"}
 """Path of a copy -> name of its row."""
@@ -166,26 +166,16 @@ def gpu_aware(runs: Sequence[Run]) -> awareness.Answer | None:
 def trusted(runs: Sequence[Run]) -> tuple[bool, str]:
     """(yes or no, in words), of all figures on the screen."""
     shown = [run for run in runs if run.entries and not is_trial(run)]
-    number = sum(len(run.figures) for run in shown)
     doubts = [told.words for told in map(trust.trust, shown) if not told.good]
     if not doubts:
-        return bool(shown), f"yes, {_figures(number)}, all data compared" if shown else "nothing was measured"
+        number = counted(sum(len(run.figures) for run in shown), "figure")
+        return bool(shown), f"yes, {number}, all data compared" if shown else "nothing was measured"
     reasons = ["read the lines in red"] * bool(broken(runs))
-    for mark in reversed(SPOILING):
-        if marked := [entry for run in shown for entry in mark.of(run)]:
-            reasons.append(f"{_of(len(marked), number)} {mark.sign}: {mark.remedy(marked)}")
+    reasons += trust.spoiling(shown)
     entries = [entry for run in shown for entry in run.entries.values()]
     if wide := sum((widest([entry]) or 0.0) > FAR_OFF_SHARE for entry in entries):
-        reasons.append(f"{_of(wide, number)} not within ±{percent(FAR_OFF_SHARE)}: measure again")
+        reasons.append(f"{trust.part(shown, wide)} not within ±{percent(FAR_OFF_SHARE)}: measure again")
     return False, f"no, because {'; '.join(reasons) or doubts[0].removeprefix('no, because ')}"
-
-
-def _figures(number: int) -> str:
-    return "one figure" if number == 1 else f"{number} figures"
-
-
-def _of(some: int, number: int) -> str:
-    return f"{some} of {_figures(number)} {'is' if some == 1 else 'are'}"
 
 
 def broken(runs: Sequence[Run]) -> list[Statement]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from wirespeed.grouping import grouped
@@ -15,7 +15,7 @@ from wirespeed.results.curves import curve_findings
 from wirespeed.results.model import FAR
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Run, remembered
 from wirespeed.results.wrong_data import also_distrusted
-from wirespeed.units import format_size
+from wirespeed.units import counted, format_size
 
 BROKEN = ("crash", "death", "hang", "error")
 """Failures that are shown in red where a path broke; wrong bytes have a reason of their own."""
@@ -92,10 +92,9 @@ def trust(run: Run) -> Trust:
         return Trust(False, "no, because " + "; ".join(found), found)
     widest = markers.widest(entry for entry in run.entries.values() if entry.stopped != "fixed")
     width = f", no interval wider than {figures.widest(widest)}" if widest is not None else ""
-    number = len(run.entries)
     curves = list(dict.fromkeys(path for path, _ in curve_findings(run)))
     but = f"; but a curve is not sound, read its line: {', '.join(curves)}" if curves else ""
-    return Trust(True, f"yes, {number} figure{'s' * (number > 1)}, all data compared{width}{but}")
+    return Trust(True, f"yes, {counted(len(run.entries), 'figure')}, all data compared{width}{but}")
 
 
 def _reasons(run: Run) -> Iterator[str]:
@@ -109,7 +108,7 @@ def _reasons(run: Run) -> Iterator[str]:
         yield f"wrong bytes arrived ({paths}): do not use what moved them{more}"
     if count := len(run.impossible):
         lines = "its line" if count == 1 else "their lines"
-        yield f"{_of(run, count)} {IMPOSSIBLE}: read {lines}, measure again"
+        yield f"{part([run], count)} {IMPOSSIBLE}: read {lines}, measure again"
     yield from _broken(run)
     if any(largest for _, largest in suspicions(run)):
         yield "the wires deny what a path declares: read its line"
@@ -120,15 +119,13 @@ def _reasons(run: Run) -> Iterator[str]:
         return
     if not wrong and outcome.payload(run) is None:
         yield "not every figure's data were compared"
-    for mark in reversed(markers.SPOILING):
-        if marked := mark.of(run):
-            yield f"{_of(run, len(marked))} {mark.sign}: {mark.remedy(marked)}"
+    yield from spoiling([run])
     if health.standing(run):
         yield "a GPU's memory is not well: read its line"
     if gained := copies.gained(run):
-        yield f"{_of(run, len(gained))} faster with all ranks than alone: measure again"
+        yield f"{part([run], len(gained))} faster with all ranks than alone: measure again"
     if skewed := spoiled.skewed(run):
-        late = f"{_of(run, len(skewed))} partly how late ranks start"
+        late = f"{part([run], len(skewed))} partly how late ranks start"
         yield f"{late}: compare larger sizes, or measure again when nothing else runs"
     if mixed := spoiled.mixed(run):
         yield f"{', '.join(mixed)}: one column, several launches: compare sizes of one launch"
@@ -139,13 +136,13 @@ def _reasons(run: Run) -> Iterator[str]:
     if wide:
         longer = "--within" if run.head.plan.budget else "--max-time"
         more = "--launches" if run.launches > 1 else longer
-        yield f"{_of(run, wide)} not within ±{figures.percent(FAR)}: more {more} narrows them"
+        yield f"{part([run], wide)} not within ±{figures.percent(FAR)}: more {more} narrows them"
     if fixed := len(entries) - len(timed):
-        yield f"{_of(run, fixed)} without an interval: --loops gives none, leave it out"
+        yield f"{part([run], fixed)} without an interval: --loops gives none, leave it out"
     for why, unknown in markers.without_interval(timed).items():
         more = "--launches 3" if run.launches > 1 else "--max-time"
         reason = f"{more} gives one" if why == markers.FEW else why
-        yield f"{_of(run, len(unknown))} without an interval: {reason}"
+        yield f"{part([run], len(unknown))} without an interval: {reason}"
     if run.interrupted:
         yield "the run did not end: go on with --resume"
 
@@ -159,8 +156,14 @@ def _broken(run: Run) -> Iterator[str]:
         yield f"{', '.join(names)}: {figures.WHAT[what]}: read {lines}"
 
 
-def _of(run: Run, number: int) -> str:
+def spoiling(runs: Sequence[Run]) -> Iterator[str]:
+    """'3 of 31 figures are &: measure again ...', a reason for each mark."""
+    for mark in reversed(markers.SPOILING):
+        if marked := [entry for run in runs for entry in mark.of(run)]:
+            yield f"{part(runs, len(marked))} {mark.sign}: {mark.remedy(marked)}"
+
+
+def part(runs: Sequence[Run], number: int) -> str:
     """'3 of 31 figures are'."""
-    if len(run.figures) == 1:
-        return "the figure is"
-    return f"{number} of {len(run.figures)} figures {'is' if number == 1 else 'are'}"
+    every = sum(len(run.figures) for run in runs)
+    return f"{number} of {every} figures {'is' if number == 1 else 'are'}" if every > 1 else "the figure is"

@@ -18,7 +18,7 @@ from wirespeed.grouping import grouped
 from wirespeed.report.cannot_tell import NOT_ENDED
 from wirespeed.report.compare.terminal import factor
 from wirespeed.statistics.outliers import FEWEST_TIMES
-from wirespeed.units import format_seconds
+from wirespeed.units import counted, format_seconds
 
 MAX_NAMED = 8
 """Lines on one reason for what cannot be told."""
@@ -184,12 +184,6 @@ def _names(names: Collection[str]) -> str:
     shown = sorted(names, key=natural)[:MAX_LISTED]
     more = len(names) - len(shown)
     return f"{compress(shown)}{f' and {more} more' if more else ''}"
-
-
-def counted(count: int, kind: str) -> str:
-    """'1 switch', '3 nodes'."""
-    plural = "es" if kind.endswith("ch") else "s"
-    return f"{count} {kind}{plural if count != 1 else ''}"
 
 
 def with_partners(finding: Outlier, evidence: OutlierEvidence) -> str:

@@ -15,9 +15,10 @@ from wirespeed.fleet.names import compress, natural
 from wirespeed.grouping import grouped
 from wirespeed.report.compare.terminal import factor
 from wirespeed.report.export.prometheus import Labels, family
-from wirespeed.report.fleet.shown import Shown, counted, times, with_partners
+from wirespeed.report.fleet.shown import Shown, times, with_partners
 from wirespeed.report.fleet.terminal import kind_lines, legend
 from wirespeed.report.page.template import page
+from wirespeed.units import counted
 
 
 def print_as(style: str, shown: Shown, *, everything: bool) -> None:

@@ -15,9 +15,9 @@ from wirespeed.report.compare.terminal import factor
 from wirespeed.report.console.columns import Column, table
 from wirespeed.report.console.console import say
 from wirespeed.report.facts.figures import percent
-from wirespeed.report.fleet.shown import Shown, counted, with_partners
+from wirespeed.report.fleet.shown import Shown, with_partners
 from wirespeed.statistics.outliers import FEWEST_TIMES
-from wirespeed.units import format_seconds
+from wirespeed.units import counted, format_seconds
 
 MAX_ROWS = 20
 MAX_FIGURES = 3

@@ -373,8 +373,7 @@ def _cut(console: Console, blocks: Sequence[str], most: int, name: str) -> list[
     for place, block in enumerate(blocks):
         height = _height(console, block.split("\n"))
         if height + (place < len(blocks) - 1) > most:
-            more = len(blocks) - place
-            return [*shown, f"... {more} more {name}{'s' if more > 1 else ''}: --all"]
+            return [*shown, f"... {counted(len(blocks) - place, f'more {name}')}: --all"]
         shown.append(block)
         most -= height
     return shown

@@ -29,6 +29,7 @@ from wirespeed.report.views import view_of
 from wirespeed.results.coerce import text
 from wirespeed.results.parts import Cpu, Environment
 from wirespeed.results.runs import Run
+from wirespeed.units import counted
 
 WIDTH = 120
 """Letters of a terminal that has the same tables."""
@@ -116,7 +117,7 @@ class Section:
         """'9 notes, 1 warning'."""
         levels = Counter(sentence.level for note in self.notes for sentence in note.sentences)
         parts = [(levels.total(), "note"), (levels[BAD], "alarm"), (levels[WARNING], "warning")]
-        return ", ".join(f"{number} {noun}{'s' if number > 1 else ''}" for number, noun in parts if number)
+        return ", ".join(counted(number, noun) for number, noun in parts if number)
 
 
 def sections(sets: Sequence[ReportRun], patterns: Sequence[str]) -> list[Section]:
