@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from wirespeed.doctor.nic_choice import end_of, farther, farther_lines
-from wirespeed.grouping import grouped, size_range, together
+from wirespeed.grouping import grouped, size_range, size_ranges, together
 from wirespeed.host.pci_topology import DISTANCES
 from wirespeed.host.process import span
 from wirespeed.limits import Ceiling
@@ -127,6 +127,8 @@ def _reason(limit: Ceiling, over: Sequence[Entry], largest: Entry) -> str:
 
 
 TO_DEVICE, FROM_DEVICE = "host_to_device", "device_to_host"
+MAX_COUNTS = 2
+"""Different counts of a path that stand with their sizes; of more only the range is told."""
 
 
 def host_copies(run: Run) -> str:
@@ -135,16 +137,32 @@ def host_copies(run: Run) -> str:
     Of each rank in an iteration, and what filling and comparing the buffers takes; empty where nobody
     counted.
     """
-    last = [found[-1] for path in run.paths if (found := run.evidence_of(path)) and found[-1].copies]
-    if not run.traits.shown.counts_copies or not last:
+    found = {path: [seen for seen in run.evidence_of(path) if seen.copies] for path in run.paths}
+    known = {path: seen for path, seen in found.items() if seen}
+    if not run.traits.shown.counts_copies or not known:
         return ""
-    each = [f"{seen.path} {_both_ways(seen)}" for seen in last]
-    setup = dict.fromkeys(words for seen in last if (words := _both_ways(seen, "setup_")) != "none")
-    return "; ".join([*each, *(f"to fill and compare buffers, once: {words}" for words in setup)])
+    each = [f"{path} {_by_size(seen)}" for path, seen in known.items()]
+    setup = dict.fromkeys(_both_ways(seen[-1:], "setup_") for seen in known.values())
+    once = (f"to fill and compare buffers, once: {words}" for words in setup if words != "none")
+    return "; ".join([*each, *once])
 
 
-def _both_ways(seen: Evidence, prefix: str = "") -> str:
-    counts = [seen.copies_of(prefix + kind) for kind in (TO_DEVICE, FROM_DEVICE)]
+def _by_size(found: Sequence[Evidence]) -> str:
+    """'2 to device, 2 from device at 8 B to 64 KiB, and none at 16 MiB'; a range of more counts."""
+    alike = grouped((_both_ways([seen]), seen.bytes) for seen in found)
+    if len(alike) == 1:
+        return next(iter(alike))
+    if len(alike) > MAX_COUNTS:
+        return _both_ways(found)
+    sizes = [seen.bytes for seen in found]
+    return ", and ".join(f"{words} at {size_ranges(of, sizes)}" for words, of in alike.items())
+
+
+def _both_ways(found: Sequence[Evidence], prefix: str = "") -> str:
+    counts = [
+        [count for seen in found for count in seen.copies_of(prefix + kind)]
+        for kind in (TO_DEVICE, FROM_DEVICE)
+    ]
     if not any(map(any, counts)):
         return "none"
     return ", ".join(
@@ -153,7 +171,7 @@ def _both_ways(seen: Evidence, prefix: str = "") -> str:
 
 
 def _range(ranks: Sequence[int]) -> str:
-    """'1000', or '998 to 1000' where ranks differ."""
+    """'1000', or '998 to 1000' where ranks or sizes differ."""
     return " to ".join(dict.fromkeys(map(str, (min(ranks), max(ranks)))))
 
 
