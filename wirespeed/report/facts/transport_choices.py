@@ -17,8 +17,8 @@ LONGEST = 60
 MAX_CHANGES = 6
 """A choice that changes more often is noise in one line; the result file has it."""
 SENT_AS = "sent_as"
-OBVIOUS = ("abi", "call", "library", SENT_AS)
-"""Said elsewhere: the first line names the MPI, the path its call; files are for the result file."""
+OBVIOUS = ("abi", "call", "library")
+"""Of a step, said elsewhere: the first line names the MPI, the path its call; the result file has files."""
 LABELS = {"method": "protocol", "by": "copies started by the", "chunk": "chunk size"}
 """Names as a reader knows them; 'method' is a protocol in older files."""
 START = "start_s"
@@ -90,7 +90,7 @@ def _words(value: Any) -> str:
 def _of_sizes(run: Run, path: str) -> str:
     """'LL for messages up to 64 KiB, stores up to 2 MiB, TMA from 4 MiB' of what it chose size by size."""
     entries = [entry for entry in run.of_path(path) if entry.bytes]
-    names = dict.fromkeys(name for entry in entries for name in entry.details if name not in OBVIOUS)
+    names = dict.fromkeys(name for entry in entries for name in entry.details if name != SENT_AS)
     parts = []
     for name in names:
         told = [(entry.bytes, words) for entry in entries if (words := _choice(name, entry.details))]
