@@ -69,8 +69,10 @@ std::vector<Tuning> Protocols::candidates(std::size_t bytes, std::size_t packets
         for (const std::size_t messages : {4, 8})
             if (!tunings.empty() && tunings.back().threads < facts_.most_threads)
                 add({ws_ll, 1, whole_warps(packets * messages)});
-    // Short messages leave a second warp idle, and its kernel may still be the faster one.
-    if (packets > 1 && lanes <= warp) add({ws_ll, 1, whole_warps(2 * warp)});
+    // Short messages leave a second warp idle, and its kernel may still be the faster one; a pair's
+    // single packet has a kernel of one lane.
+    if ((packets > 1 || choices.exchange_peers) && lanes <= warp)
+        add({ws_ll, 1, whole_warps(2 * warp)});
     for (const std::uint32_t blocks : {2u, 4u, 8u, 16u, 32u, 64u, 128u})
         if (blocks <= blocks_ &&
             lanes / blocks >= std::min<std::size_t>(least_of_a_block, facts_.most_threads))
