@@ -37,9 +37,9 @@ WS_INLINE WsEnd ws_end(const WsCommon& common, const WsOp& op) {
     return end;
 }
 
-/// `exact`: each packet holds so many whole words; ws_any_bytes: whatever its end says. Fewer
-/// branches shorten the critical path.
-enum { ws_any_bytes = -1 };
+/// `exact`: each packet holds so many whole words, or one or two bytes; ws_any_bytes: whatever its
+/// end says. Fewer branches shorten the critical path.
+enum { ws_any_bytes = -1, ws_one_byte = -2, ws_two_bytes = -3 };
 template <int words> struct WsExact {
     static constexpr int value = words;
 };
@@ -51,6 +51,8 @@ template <int group, int exact> WS_INLINE void ws_send_short(const WsEnd& end) {
         return;
     }
     WsPacket packet = {{0, 0, 0}, end.channel.number};
+    if (exact <= ws_one_byte) packet.word[0] = ws_load1(end.at);
+    if (exact == ws_two_bytes) packet.word[0] |= (u32)ws_load1(end.at + 1) << 8;
     WS_UNROLL
     for (int i = 0; i < exact; ++i) packet.word[i] = ws_load4((const u32*)end.at + i);
     ws_store_packet(end.channel.slot, packet);
@@ -68,6 +70,8 @@ WS_INLINE bool ws_receive_short(const WsCommon& common, const WsEnd& end) {
         if (exact == ws_any_bytes) {
             ws_unpack<true>(end.at, end.bytes, packet);
         } else {
+            if (exact <= ws_one_byte) end.at[0] = (u8)packet.word[0];
+            if (exact == ws_two_bytes) end.at[1] = (u8)(packet.word[0] >> 8);
             WS_UNROLL
             for (int i = 0; i < exact; ++i) ((u32*)end.at)[i] = packet.word[i];
         }
@@ -140,13 +144,15 @@ WS_INLINE bool ws_short_iterations(const WsProgram& program, const WsCommon& com
     WsEnd in = ws_end<group>(common, ops[sends_first ? 1 : 0]);
     Soak soak(ops, sends_first);
     const u64 bytes = out.channel.bytes;
-    const bool alike = bytes == in.channel.bytes && (bytes & 3) == 0;
+    const bool alike = group == ws_one_lane && bytes == in.channel.bytes;
     const auto exactly = [&](auto each) {
         return ws_exact_iterations<group, decltype(each)::value>(program, common, sends_first, out,
                                                                  in, stamps, soak);
     };
-    if (group == ws_one_lane && alike && bytes == 0) return exactly(WsExact<0>{});
-    if (group == ws_one_lane && alike && bytes == 4) return exactly(WsExact<1>{});
-    if (group == ws_one_lane && alike && bytes == 8) return exactly(WsExact<2>{});
+    if (alike && bytes == 0) return exactly(WsExact<0>{});
+    if (alike && bytes == 1) return exactly(WsExact<ws_one_byte>{});
+    if (alike && bytes == 2) return exactly(WsExact<ws_two_bytes>{});
+    if (alike && bytes == 4) return exactly(WsExact<1>{});
+    if (alike && bytes == 8) return exactly(WsExact<2>{});
     return exactly(WsExact<ws_any_bytes>{});
 }
