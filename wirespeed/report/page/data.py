@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wirespeed.grouping import grouped
@@ -19,7 +19,7 @@ from wirespeed.report.views import view_of
 from wirespeed.report.views.pairs import fans, matrices
 from wirespeed.results.coerce import MAX_EXACT, count, number, text
 from wirespeed.results.parts import CountedWire, Rank, Wire
-from wirespeed.results.runs import Evidence, Run
+from wirespeed.results.runs import Evidence
 
 SHOWN_AT_FIRST = 20
 """More curves would hide each other: then one run's are shown until others are asked for."""
@@ -77,7 +77,6 @@ def _chart(pattern: str, sets: Sequence[ReportRun]) -> dict[str, Any]:
         "time": text(ranked[0].run.time_label),
         "sizes": ranked[0].run.traits.size_rule.label,
         "series": series,
-        "limits": limits(measured.run for measured in ranked),
         "published": _published(ranked),
         "shown": [measured.number for measured in (ranked if few else ranked[:1])],
     }
@@ -109,21 +108,6 @@ def _curve(measured: ReportRun, path: str) -> dict[str, Any]:
         curve["limit"] = number(limit.rate)
         curve["cached"] = limit.cached
     return curve
-
-
-def limits(runs: Iterable[Run]) -> list[dict[str, Any]]:
-    """Each different limit: its rate, equation and source, and the paths that it holds for."""
-    known = [(path, limit) for run in runs for path in run.paths if (limit := run.ceiling(path))]
-    found = grouped(((limit.rate, limit.equation, limit.source), text(path)) for path, limit in known)
-    return [
-        {
-            "rate": number(rate),
-            "equation": text(equation),
-            "source": text(source),
-            "paths": [*dict.fromkeys(found[rate, equation, source])],
-        }
-        for rate, equation, source in sorted(found)
-    ]
 
 
 def _published(sets: Sequence[ReportRun]) -> list[dict[str, Any]]:

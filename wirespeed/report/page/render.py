@@ -15,7 +15,6 @@ from wirespeed.report.page.notes import about, failed, method, sections
 from wirespeed.report.page.styles import styles
 from wirespeed.report.page.template import page
 from wirespeed.report.sources import Source, all_findings, measured, nothing_found
-from wirespeed.units import format_rate
 
 MAX_NAMED = 2
 """Machines in the title of a list of them."""
@@ -29,7 +28,7 @@ def render(sources: Sequence[Source], lost: Sequence[str] = ()) -> str:
     data = page_data(sets, looks, found[0].machine.main.pattern if found else "")
     return page(
         "page.html.j2",
-        {"rate": format_rate},
+        {},
         title=_title(found),
         dates=dates(measured.run for measured in sets),
         machines=found,
