@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from rich.console import Console
@@ -38,6 +38,9 @@ APART = 0.05
 """Logarithm of a ratio by which a size differs from its group, if it is shown by itself."""
 
 
+PAIRS = "old, new: median of the launches; time x: median of the ratios of all pairs of an old and a new one"
+
+
 def print_comparison(console: Console, comparison: Comparison, *, everything: bool = False) -> None:
     """Paths first, then causes, then single sizes, the worst first."""
     sides = Text.assemble(("old ", "dim"), comparison.old), Text.assemble(("new ", "dim"), comparison.new)
@@ -47,15 +50,15 @@ def print_comparison(console: Console, comparison: Comparison, *, everything: bo
     for note in comparison.notes:
         say(console, note, "dim")
     found = comparison.verdicts
-    names = _names([figure.key for figure in found.figures])
+    title = _title([figure.key for figure in found.figures])
     if found.groups:
         console.print()
-        console.print(_groups(found.groups, *names).stack(console.width), crop=False)
+        console.print(_groups(found.groups, title).stack(console.width), crop=False)
     sizes = _single_sizes(found, everything=everything)
     if sizes:
         console.print()
         shown = sizes[: None if everything else MAX_ROWS]
-        console.print(_table(shown, *names).stack(console.width), crop=False)
+        console.print(_table(shown, title).stack(console.width), crop=False)
     if not everything and len(sizes) > MAX_ROWS:
         say(console, f"{len(sizes) - MAX_ROWS} more with --all", "dim")
     console.print()
@@ -139,8 +142,8 @@ def factor(ratio: float) -> str:
     return f"{ratio:.{3 if abs(ratio - 1) < 0.1 else 2}f}"
 
 
-def _names(keys: Sequence[Key]) -> tuple[str, Callable[[Key], str]]:
-    """The head of the column of names, and a figure's name without what all have in common.
+def _title(keys: Sequence[Key]) -> Column[Verdict]:
+    """A figure's name, without what all have in common.
 
     That is the pattern, and of 'osu-mpi/D-D -> aware' the side that is the same, which the head has.
     """
@@ -151,11 +154,12 @@ def _names(keys: Sequence[Key]) -> tuple[str, Callable[[Key], str]]:
         next((side for (side, *more) in map(sorted, sides) if ARROW in side and not more), "") if keys else ""
     )
 
-    def name(key: Key) -> str:
+    def name(verdict: Verdict) -> str:
+        key = verdict.key
         title = key.title.removeprefix(f"{key.pattern} ") if alike else key.title
         return title.replace(common, "", 1)
 
-    return common.strip(), name
+    return Column(common.strip(), name, left=True)
 
 
 def _ratio(verdict: Verdict) -> Text | None:
@@ -177,33 +181,42 @@ def _says(verdict: Verdict) -> Text:
     return Text(*SAYS[verdict.what])
 
 
-def _groups(rows: Sequence[Verdict], head: str, name: Callable[[Key], str]) -> Table[Verdict]:
+def _groups(rows: Sequence[Verdict], title: Column[Verdict]) -> Table[Verdict]:
+    # A time is of one size: where groups have more, it leaves a narrow table first, else last.
+    several = any(len(group.sizes) > 1 for group in rows)
+    gap, drop = (3, 4) if several else (2, 1)
+    times: list[Column[Verdict]] = [
+        Column("old", lambda group: _time(group.old_s) or "", gap=3, drop=drop),
+        Column("new", lambda group: _time(group.new_s) or "", gap=gap, drop=drop),
+    ]
     columns: list[Column[Verdict]] = [
-        Column(head, lambda group: name(group.key), left=True),
+        title,
         Column("sizes", lambda group: size_range(group.sizes), gap=3, left=True),
-        Column("time x", _ratio, gap=3),
-        Column("95 %", _interval, style="dim", gap=3, drop=2),
-        Column("launches\ndiffer by", _spread, style="dim", gap=3, drop=1),
-        Column("verdict", _says, gap=3, left=True),
+        *(times if any(group.old_s for group in rows) else []),
+        Column("time x", _ratio, gap=gap),
+        Column("95 %", _interval, style="dim", gap=gap, drop=3),
+        Column("launches\ndiffer by", _spread, style="dim", gap=gap, drop=2),
+        Column("verdict", _says, gap=gap, left=True),
     ]
     return table(columns, rows)
 
 
-def _table(rows: Sequence[Verdict], head: str, name: Callable[[Key], str]) -> Table[Verdict]:
-    def time(seconds: float | None) -> str | None:
-        return None if seconds is None else format_seconds(seconds)
+def _time(seconds: float | None) -> str | None:
+    return None if seconds is None else format_seconds(seconds)
 
+
+def _table(rows: Sequence[Verdict], title: Column[Verdict]) -> Table[Verdict]:
     def rate(figure: Verdict, seconds: float | None) -> str | None:
         if seconds is None:
             return None
         return format_rate(figure.amount / seconds) if figure.amount else ""
 
     columns: list[Column[Verdict]] = [
-        Column(head, lambda figure: name(figure.key), left=True),
+        title,
         Column("size", lambda figure: size_range(figure.sizes), gap=3),
-        Column("old", lambda figure: time(figure.old_s), gap=3),
+        Column("old", lambda figure: _time(figure.old_s), gap=3),
         Column("GB/s", lambda figure: rate(figure, figure.old_s), gap=3, drop=2),
-        Column("new", lambda figure: time(figure.new_s), gap=3),
+        Column("new", lambda figure: _time(figure.new_s), gap=3),
         Column("GB/s", lambda figure: rate(figure, figure.new_s), gap=3, drop=2),
         Column("time x", _ratio, gap=3),
         Column("95 %", _interval, style="dim", gap=3, drop=1),
@@ -262,6 +275,7 @@ def legend(comparison: Comparison) -> list[str]:
     old, new = (_ends([counts[side] for counts in launches]) for side in (0, 1))
     told = [
         f"time x: new time / old time, above 1 is slower; launches of each figure: {old} old, {new} new",
+        *([PAIRS] if any(max(counts) > 1 for counts in launches) else []),
         *(f"launches left out: {text}" for text in and_why(launches_left_out(comparison.verdicts))),
         *order,
     ]

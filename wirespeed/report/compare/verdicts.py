@@ -70,7 +70,7 @@ class Verdict:
     """The slowdown of a whole group that is found in nine cases of ten, as a share of the time."""
     odd: tuple[OddLaunch, ...] = ()
     old_s: float | None = None
-    """Median of a figure's launches' medians, in seconds."""
+    """Median of a figure's launches' medians, in seconds; of a group that it has one size."""
     new_s: float | None = None
     amount: int = 0
     """Bytes used for the bandwidth."""
@@ -226,7 +226,9 @@ def _of_group(
     reason = None
     if what in UNNAMED and not excludes(whole, least):
         reason = ONE_LAUNCH if whole.launches == (1, 1) else FEW_LAUNCHES
-    return Verdict(key, sizes, what, whole, reason, told.smallest(level, least), told.odd)
+    old_s, new_s = _times(group[0]) if len(group) == 1 else (None, None)
+    more = told.smallest(level, least), told.odd, old_s, new_s
+    return Verdict(key, sizes, what, whole, reason, *more)
 
 
 def _why_not(pair: FigurePair) -> Reason:
@@ -249,7 +251,7 @@ def _of_figure(pair: FigurePair, what: str, change: Change | None, reason: Reaso
     elif new.failures and (what == LOST or not old.failures):
         failure = new.failures[-1]
         what = LOST if what == LOST else FAILING
-    old_s, new_s = (median_s(side.entries) if side.entries else None for side in (old, new))
+    old_s, new_s = _times(pair)
     doubts = dict.fromkeys(_doubt(entry) for entry in (*old.entries, *new.entries) if not entry.sure)
     return Verdict(
         *(pair.key, (pair.key.bytes,), what, change, reason),
@@ -259,6 +261,12 @@ def _of_figure(pair: FigurePair, what: str, change: Change | None, reason: Reaso
         failure=failure,
         left_out=tuple(doubts),
     )
+
+
+def _times(pair: FigurePair) -> tuple[float | None, float | None]:
+    """Old and new time, in seconds; None on a side without a figure."""
+    old, new = (median_s(side.entries) if side.entries else None for side in (pair.old, pair.new))
+    return old, new
 
 
 def median_s(entries: Sequence[Entry]) -> float:
