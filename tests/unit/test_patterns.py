@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +19,8 @@ from support.examples import examples
 from wirespeed.patterns import Pattern, Place, Shape, Step, Transfer, all_patterns, find_pattern
 from wirespeed.patterns.pairs import meets, shuffled
 from wirespeed.patterns.ring import Ring
+from wirespeed.rank.context import Wanted
+from wirespeed.rank.program import Program
 
 SIZES = st.sampled_from([0, 1, 7, 8, 4096, 1 << 30])
 
@@ -359,3 +362,12 @@ def test_csv_and_json_say_the_same(tmp_path: Path) -> None:
         plans = [custom.at(Shape(3, {"file": str(file)})).steps(rank, 0) for file in (csv, other)]
         assert plans[0] == plans[1]
     assert "rank 2 takes 3 ranks" in str(custom.at(Shape(2, {"file": str(csv)})).refuse())
+
+
+@pytest.mark.parametrize("pattern", [find_pattern("jacobi"), find_pattern("jacobi").at(Shape(2))])
+def test_a_program_is_of_a_pattern_in_its_job(pattern: Pattern) -> None:
+    """Protects memory: a rank of four that plans for two writes behind the end of its buffers."""
+    context: Any = SimpleNamespace(pattern=pattern, comm=SimpleNamespace(rank=0, size=4), core=None)
+    nothing: Any = None
+    with pytest.raises(RuntimeError, match="jacobi is in no job of 4 ranks"):
+        Program(context, Wanted(nothing, nothing, 8))

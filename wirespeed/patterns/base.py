@@ -42,12 +42,19 @@ class Pattern(ABC):
     kind = Kind()
     shown = Shown()
     shape = Shape(2)
+    """Of one in no job, whose rules help and tables show; a rank's programs are made of in_job()."""
 
     def at(self: Self, shape: Shape) -> Self:
         """The pattern in this job."""
         found = copy(self)
         found.shape = shape
         return found
+
+    def in_job(self: Self, ranks: int) -> Self:
+        """Itself. Raises RuntimeError unless at() has put it into a job of so many ranks."""
+        if "shape" not in vars(self) or self.ranks != ranks:
+            raise RuntimeError(f"{self.name} is in no job of {ranks} ranks: use .at(Shape({ranks}))")
+        return self
 
     def __getitem__(self, key: str) -> Any:
         """The value of one of its options: the job's, or the default."""

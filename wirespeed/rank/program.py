@@ -39,8 +39,12 @@ class Program:
     """For tests: does its soak have wrong messages?"""
 
     def __init__(self, context: RankContext, wanted: Wanted) -> None:
-        """Collective. Raises Unusable on every rank where one cannot compile it."""
-        pattern, rank, size = context.pattern, context.comm.rank, wanted.size
+        """Collective. Raises Unusable on every rank where one cannot compile it.
+
+        Before that RuntimeError where its pattern is not in the job: buffers would be too small.
+        """
+        pattern = context.pattern.in_job(context.comm.size)
+        rank, size = context.comm.rank, wanted.size
         self._context, self._core = context, context.core
         self._transport, self.buffers, self.size = wanted.transport, wanted.buffers, size
         self._in_place = pattern.kind.in_place if wanted.in_place is None else wanted.in_place
