@@ -25,6 +25,8 @@ BASELINE = "baseline"
 """Kind of a bound on a share of the speed of a pattern's baseline."""
 TOP = (LAUNCHES,)
 """Keys above all [[require]]."""
+FORMER = {MEDIAN: "all paths together have no median any more: remove this line, or learn the bounds anew"}
+"""Keys above all [[require]] in files that earlier versions learnt, and what to do with them."""
 KEYS = ("pattern", "path", "ranks", "oversubscribe", "options", *health.KEYS, SOAK, MEDIAN, "sizes")
 GROUPS = (SHORT, MIDDLE, LONG)
 TOP_LEVEL = -1
@@ -132,9 +134,8 @@ class _Reader:
     def requirements(self, data: dict[str, Any]) -> Iterator[Requirement]:
         entries, launches = data.get("require", []), data.get(LAUNCHES, 1)
         for key in (name for name in data if name not in ("require", *TOP)):
-            raise self._error(
-                TOP_LEVEL, key, f"there is no '{key}'; there are: {', '.join(TOP)}, [[require]]"
-            )
+            why = f"there is no '{key}'; there are: {', '.join(TOP)}, [[require]]"
+            raise self._error(TOP_LEVEL, key, FORMER.get(key, why))
         if type(launches) is not int or launches not in (1, 2):
             how = f"{LAUNCHES} = {launches!r}: write 2 or 1: how many must break a bound"
             raise self._error(TOP_LEVEL, LAUNCHES, how)
