@@ -61,6 +61,12 @@ def test_is_mpi_gpu_aware(golden: Golden, tmp_path: Path) -> None:
         head["plan"] = {**head["plan"], "pattern": pattern}
         curves = [{**one, "pattern": pattern} for path in paths for one in made.curve(path, 2e-5, 4e11)]
         lacks = failure("aware", None, "unavailable", text)
-        run = of_records(tmp_path, head, *map(made.step, paths), *curves, lacks, made.end())
-        told[f"{pattern} by {', '.join(paths)}; {text}"] = answered(run) or "nothing is said"
+        rest = (*map(made.step, paths), *curves, lacks, made.end())
+        told[f"{pattern} by {', '.join(paths)}; {text}"] = (
+            answered(of_records(tmp_path, head, *rest)) or "nothing is said"
+        )
+        if text == CRASHED:
+            # The time was over before the other MPI had a figure.
+            lacks["cause"] = {"kind": "crash", "pointer": True, "instead": "Open MPI 5.0.11"}
+            told[f"{text}, Open MPI 5.0.11 instead"] = answered(of_records(tmp_path, head, *rest))
     golden("report/mpi_answers", told)

@@ -44,21 +44,24 @@ if TYPE_CHECKING:
 SHORT, LONG = 8, 16 << 20
 """Bytes of a message whose time is a latency, and of one whose bandwidth is that of its wire."""
 LARGEST, OF_MANY = 512 << 20, 256 << 20
-"""Bytes of a copy, and of a message between GPUs, where memory has room; on more than two GPUs."""
+"""Bytes of a copy by one GPU, and of a message between two, where memory has room; with more GPUs."""
 MEMORY = 64 << 20
 """Bytes of each CPU's copy: together they are beyond the caches."""
 MAX_CPUS = 16
 """CPUs that copy at once: their processes start in two seconds."""
 COPIES = ("h2d-pinned", "d2h-pinned", "d2d")
-BETWEEN_GPUS = ("host", "ipc-write", "gpu", "staged-pipelined", "aware")
-"""MPI between CPUs, the fastest of each kind on the machines in results/, and GPU-aware MPI, which may crash
-and starts alone."""
+BETWEEN_GPUS = ("host", "ipc-write", "gpu")
+"""MPI between CPUs, and the fastest of each kind without MPI on the machines in results/."""
+AWARE, STAGED = "aware", "staged-pipelined"
+"""GPU-aware MPI, which may crash and starts alone; the fastest path of GPUs that do not reach each other."""
 USUAL_S, OF_MANY_S = 15.0, 20.0
 """Seconds of the whole command; on more than two GPUs."""
 PART_S = 4.0
 """Seconds that a part may take, however many follow: on a busy machine processes start in as many."""
 START, PAIRS = 2, 2
 """What the start of processes takes, in times of a path; paths by which all pairs are measured."""
+TWO_MPIS_S = 4.2
+"""Seconds in which one MPI crashes on a device pointer and another one has figures, on two H200s."""
 BUFFERS = 6
 """Buffers of a rank: two, two more for staging or checks, and half as much again stays free."""
 
@@ -93,7 +96,7 @@ def command(style: str, explain: bool, dry_run: bool, **given: Any) -> ExitCode:
     machine, console = session.discover(base), how.console()
     if not timed:
         base = replace(base, budget=USUAL_S if len(machine.devices) <= 2 else OF_MANY_S)
-    survey = _Survey(base, machine, lambda head: print_machine(console, head, machine))
+    survey = Survey(base, machine, lambda head: print_machine(console, head, machine))
     if dry_run:
         if len(machine.devices) > 2:
             note("the pairs of GPUs come after those parts, by the paths that turn out to be the fastest")
@@ -113,7 +116,7 @@ def command(style: str, explain: bool, dry_run: bool, **given: Any) -> ExitCode:
     return code
 
 
-class _Survey:
+class Survey:
     """Its parts, measured one after the other into one file."""
 
     def __init__(self, base: Plan, machine: Machine, begin: Callable[[Head], None]) -> None:
@@ -138,11 +141,14 @@ class _Survey:
         lacking: list[WirespeedError] = []
         late: list[str] = []
         self.bound = bound = bound_of(self._base)
-        to_come = START + sum(START + len(plan.paths) for plan in self.parts())
-        to_come += (START + PAIRS) * (len(self._machine.devices) > 2)
+        *planned, last = self.parts()
+        gpus = len(self._machine.devices)
+        # Beside several GPUs the memory of CPUs has what the others leave.
+        to_come = START + sum(map(_weight, planned if gpus > 1 else [*planned, last]))
+        to_come += (START + 2 * PAIRS) * (gpus > 2)
         for number, plan in enumerate(self.parts()):
             # The first start of all takes longest: libraries come from the disk.
-            weight = START * (1 + (number == 0)) + len(plan.paths)
+            weight = START * (number == 0) + _weight(plan)
             share, to_come = weight / to_come, max(to_come - weight, 1)
             if bound and number and bound.left < LEAST_S:
                 late.append(_name(plan))
@@ -162,7 +168,7 @@ class _Survey:
             if measured.code not in GO_ON:
                 break
         if late:
-            note(f"left out for {bound}: {', '.join(late)}; --within 0 measures all")
+            note(f"left out for {bound}: {', '.join(dict.fromkeys(late))}; --within 0 measures all")
         if not codes:
             raise lacking[0]
         return gravest(*[code for code in codes if code != ExitCode.UNAVAILABLE] or codes)
@@ -177,36 +183,56 @@ class _Survey:
         if len(self._machine.devices) < 2:
             yield replace(cpu, paths=("host",), sizes=(SHORT, beyond_caches()))
         memory = replace(cpu, pattern="copy", ranks=cpus, paths=("h2h",), reported_phase_only=True)
-        yield replace(memory, sizes=(fitting(MEMORY, cpus),))
+        counts = base.evidence and not self._machine.devices
+        yield replace(memory, sizes=(fitting(MEMORY, cpus),), evidence=counts)
 
     def _parts_of_gpus(self, base: Plan) -> Iterator[Plan]:
         gpus = len(self._machine.devices)
         # An emulated GPU's bytes are moved by CPUs.
         emulated = self._machine.kind == "emulated"
         largest = fitting(LONG if emulated else LARGEST if gpus <= 2 else OF_MANY, gpus)
-        yield replace(base, pattern="copy", paths=COPIES, sizes=(largest,))
+        # Two GPUs have no time for that: their bytes are counted on the way to each other.
+        counts = base.evidence and (gpus != 2 or not base.budget)
+        copied = largest if gpus == 1 else min(largest, OF_MANY)
+        yield replace(base, pattern="copy", paths=COPIES, sizes=(copied,), evidence=counts)
         if gpus == 1:
             # Whether an MPI takes device pointers shows on one GPU as well; its figures show time slices.
-            yield replace(base, paths=("aware",), sizes=(LONG,), ranks_per_gpu=2)
+            yield replace(base, paths=(AWARE,), sizes=(LONG,), ranks_per_gpu=2)
             return
-        yield replace(base, paths=BETWEEN_GPUS, sizes=(SHORT, largest))
-        if gpus > 2 and (best := self._fastest()):
+        sizes = sorted({SHORT, min(beyond_caches(), largest), largest})
+        yield replace(base, paths=BETWEEN_GPUS, sizes=tuple(sizes))
+        yield replace(base, paths=(AWARE,), sizes=(SHORT, largest), mpi=base.mpi or self._only_mpi())
+        best = self._fastest((SHORT, largest))
+        if self.records and not best:
+            yield replace(base, paths=(STAGED,), sizes=(SHORT, largest))
+        if gpus > 2 and best:
             yield replace(base, pattern="pairs", paths=best, sizes=(SHORT, largest))
 
-    def _fastest(self) -> tuple[str, ...]:
+    def _only_mpi(self) -> str | None:
+        """The machine's own, where there is no time to try another one after it."""
+        short = self.bound is not None and self.bound.left < TWO_MPIS_S
+        return str(self._machine.mpis[0].mpiexec) if short else None
+
+    def _fastest(self, sizes: Sequence[int]) -> tuple[str, ...]:
         """The paths that are the fastest between the first two GPUs."""
-        between = [run for run in self.runs if run.head.plan.paths == BETWEEN_GPUS]
-        found = (
-            entry.path for run in between for size in run.sizes for entry in run.fastest(size, "GPU")[:1]
-        )
-        return tuple(dict.fromkeys(found))
+        from wirespeed.report.facts.survey import fastest
+
+        between = [run for run in self.runs if run.head.plan.pattern == "pingpong"]
+        found = (fastest(between, size, "GPU") for size in sizes)
+        return tuple(dict.fromkeys(each.entry.path for each in found if each))
+
+
+def _weight(plan: Plan) -> int:
+    """What a part takes, in times of a path: its processes' start, which GPU-aware MPI makes twice as long,
+    its figures, and as much to count bytes."""
+    return START * (1 + (AWARE in plan.paths)) + len(plan.paths) * (1 + plan.evidence)
 
 
 def _name(plan: Plan) -> str:
     """What a part shows."""
     if plan.pattern == "copy":
         return "CPU memory" if plan.device == "cpu" else "copies between host and GPU"
-    names = {"host": "MPI", "aware": "GPU-aware MPI"}
+    names = {"host": "MPI", AWARE: "GPU-aware MPI"}
     return names.get(",".join(plan.paths), "GPU to GPU")
 
 

@@ -106,8 +106,12 @@ def answer(run: Run) -> Answer | None:
         replaced = reason(refused).split(", so ")[0] if refused and figures.other_mpi(refused) else ""
         brief = "yes" if not stages else "stages" if known.counted else "not sure"
         return Answer(known.good, "; ".join(filter(None, (word, how, replaced))), brief, known.mpi)
-    if refused and run.head.environment.devices and not figures.other_mpi(refused):
-        return Answer(False, f"no; {reason(refused).split(';')[0]}", "no", reason(refused))
+    if refused and run.head.environment.devices:
+        words, other = reason(refused), figures.other_mpi(refused)
+        first = words.split(";")[0].split(", so ")[0]
+        if other:
+            words = f"{first}; {other} gave no figure"
+        return Answer(False, f"no; {words if other else first}", "no", words)
     return None
 
 

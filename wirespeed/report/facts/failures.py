@@ -69,15 +69,19 @@ def _level(run: Run, failure: Failure) -> str:
     return NOTE if quiet else WARNING
 
 
-def left_out(run: Run) -> str | None:
-    """'Left out for --within 10s: host 256 MiB to 1 GiB; the count of bytes of staged'; None: nothing was."""
-    parts = [words.format(paths) for paths, words in together(_each_left_out(run))]
-    if not parts:
+def left_out(*runs: Run) -> str | None:
+    """'Left out for --within 10s: host 256 MiB to 1 GiB; the count of bytes of staged'; None: nothing was.
+
+    `runs`: those of one command.
+    """
+    short = [run for run in runs if _left_out(run)]
+    if not short:
         return None
-    advice = (
-        "" if run.figures or run.soaks else "; there is no figure: write a longer time, or 0 for no bound"
-    )
-    return f"Left out for {_bound(run)}: {'; '.join(parts)}{advice}"
+    every = (part for run in short for part in _each_left_out(run))
+    parts = "; ".join(words.format(paths) for paths, words in together(every))
+    measured = any(run.figures or run.soaks for run in runs)
+    advice = "" if measured else "; there is no figure: write a longer time, or 0 for no bound"
+    return f"Left out for {_bound(short[0])}: {parts}{advice}"
 
 
 def why_left_out(run: Run, path: str, size: int | None) -> str | None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from wirespeed.report.facts import awareness, others, outcome, trust
+from wirespeed.report.facts.awareness import AWARE
 from wirespeed.report.facts.cells import rate_cell, time_cell
 from wirespeed.report.facts.copies import slowest_rank
 from wirespeed.report.facts.figures import percent
@@ -55,11 +57,9 @@ def rows(runs: Sequence[Run]) -> list[SurveyRow]:
     found = [row for run in runs if run.head.plan.pattern == "copy" for row in _copies(run)]
     pairs = [row for run in runs if run.head.plan.pattern == "pairs" for row in _pairs(run)]
     messages = [run for run in runs if run.head.plan.pattern == "pingpong" and not is_trial(run)]
-    for domain in ("GPU", "CPU"):
-        if domain == "CPU" or not pairs:
-            found += [row for run in messages for row in _messages(run, domain)]
-        found += pairs if domain == "GPU" else []
-    return found
+    between = pairs or [*_messages(messages, "GPU to GPU", "GPU")]
+    by_mpi = [*_messages(messages, "MPI, GPU to GPU", "GPU", AWARE)]
+    return [*found, *between, *by_mpi, *_messages(messages, "MPI, CPU to CPU", "CPU")]
 
 
 def is_trial(run: Run) -> bool:
@@ -102,15 +102,33 @@ def _by_gpus(run: Run, entry: Entry, what: str) -> SurveyRow:
     return _judged_row(row, run, entry, rate)
 
 
-def _messages(run: Run, domain: str) -> Iterator[SurveyRow]:
-    """A row for each size, of the fastest path."""
-    who = "GPU to GPU" if domain == "GPU" else "MPI, CPU to CPU"
-    for size in run.sizes:
-        own = [e for e in run.entries.values() if (e.bytes, e.memory_domain) == (size, domain)]
-        if not own:
+class RunEntry(NamedTuple):
+    """A figure and its run."""
+
+    run: Run
+    entry: Entry
+
+
+def fastest(runs: Sequence[Run], size: int, domain: str, path: str | None = None) -> RunEntry | None:
+    """The figure of the least time, by this path or by any; one that is not sure only where none is."""
+    found = []
+    for run in runs:
+        own = [one for one in run.entries.values() if (one.bytes, one.memory_domain) == (size, domain)]
+        named = [one for one in own if path in (None, one.path)]
+        sure = {one.path for one in run.fastest(size, domain)[:1]} if path is None else {path}
+        found += [(one.path not in sure, one.seconds, RunEntry(run, one)) for one in named]
+    return min(found, key=lambda each: each[:2])[2] if found else None
+
+
+def _messages(runs: Sequence[Run], who: str, domain: str, path: str | None = None) -> Iterator[SurveyRow]:
+    """A row for the shortest and for the longest messages, of the fastest path or of this one."""
+    entries = (entry for run in runs for entry in run.entries.values() if path in (None, entry.path))
+    sizes = sorted({entry.bytes for entry in entries if entry.memory_domain == domain})
+    for size in dict.fromkeys((*sizes[:1], *sizes[-1:])):
+        if not (chosen := fastest(runs, size, domain, path)):
             continue
-        entry = (run.fastest(size, domain) or sorted(own, key=lambda one: one.seconds))[0]
-        by = [f"by {entry.path}"] if domain == "GPU" else []
+        run, entry = chosen
+        by = [f"by {entry.path}"] if domain == "GPU" and path is None else []
         seen = any(found.verdict != "unknown" for found in run.evidence_of(entry.path))
         wires = outcome.wires_words(run, entry.path) if seen and size > SHORT else ""
         yield _message(f"{who}, {format_size(size)}", run, entry, entry.seconds, [*by, wires])

@@ -71,8 +71,8 @@ def print_survey(console: Console, runs: Sequence[Run], findings: Sequence[Recor
         say(console, Text.assemble(("GPU-aware MPI: ", "bold"), (told.words, style)))
     good, words = trusted(runs)
     say(console, Text.assemble(("trust: ", "bold"), (words, "green" if good else "yellow")))
-    for line in filter(None, map(failures.left_out, runs)):
-        say(console, line, "yellow")
+    if left_out := failures.left_out(*runs):
+        say(console, left_out, "yellow")
     if words := legend(shown):
         say(console, words, "dim")
     for statement in broken(runs):
