@@ -91,8 +91,9 @@ def _print(console: Console, run: Run, detail: Detail) -> None:
     console.print(Text(title(run), style="bold"))
     for line in [*placement(run), *memory_lines(run)]:
         say(console, line, "dim")
-    console.print()
     layout = TableLayout([])
+    if run.figures or run.soaks:
+        console.print()
     if run.figures:
         layout = _layout(run, console.width, tuple(detail.sizes(run)))
         for shown in layout.tables:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from rich.text import Text
 
 from wirespeed.grouping import grouped
-from wirespeed.report.console.columns import Cell, Column, Table, fold, table
+from wirespeed.report.console.columns import Cell, Column, Table, filled, fold, table
 from wirespeed.report.facts.copies import MUCH_KEPT, kept, slowest_rank
 from wirespeed.report.facts.figures import UNCERTAIN
 from wirespeed.report.facts.machine import device_word
@@ -81,7 +81,7 @@ def _table(run: Run) -> Table[_Copy]:
         columns.append(Column("of\nlimit", lambda row: row.share, gap=3))
     found = grouped((path, entry) for (path, _), entry in run.figures.items())
     rows = [_copy(run, entry, not at) for path in run.paths for at, entry in enumerate(found[path])]
-    return table(columns, rows)
+    return table(filled(columns, rows), rows)
 
 
 def _places(run: Run) -> dict[int, Rank]:
@@ -110,7 +110,8 @@ def _tables_of_ranks(run: Run, width: int) -> list[Table[int]]:
         columns = list(leading)
         for path in paths:
             for how in (ALONE, TOGETHER):
-                columns.append(Column(how, partial(_of_rank, *found[path], how), gap=2, group=path))
+                if any(how in of for of in found[path][1].values()):
+                    columns.append(Column(how, partial(_of_rank, *found[path], how), gap=2, group=path))
         return Table(columns, [(f"GB/s of each rank, {format_size(found[paths[0]][0].bytes)}", ranks)])
 
     by_size = grouped((entry.bytes, path) for path, (entry, _) in found.items())
