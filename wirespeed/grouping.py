@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import groupby
 from typing import TypeVar
 
@@ -10,6 +10,7 @@ from wirespeed.units import format_size
 
 K = TypeVar("K")
 V = TypeVar("V")
+N = TypeVar("N", int, float)
 MAX_RANGES = 3
 
 
@@ -40,4 +41,9 @@ def size_ranges(sizes: Collection[int], among: Iterable[int]) -> str:
 
 def size_range(sizes: Sequence[int]) -> str:
     """'8 B', '8 B to 1 GiB'."""
-    return " to ".join(map(format_size, dict.fromkeys((min(sizes), max(sizes)))))
+    return ends(sizes, format_size)
+
+
+def ends(values: Collection[N], words: Callable[[N], str] = str) -> str:
+    """'3 to 5': the smallest and the largest of them, once where they read the same."""
+    return " to ".join(dict.fromkeys(map(words, (min(values), max(values)))))

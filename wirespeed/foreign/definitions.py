@@ -36,7 +36,7 @@ _DIRECTIONS = {
 _MEMORY = {"H": "host", "D": "device", "M": "managed memory"}
 
 
-def ends(memory: str) -> str:
+def between(memory: str) -> str:
     """'host to device' of 'H D'."""
     return " to ".join(_MEMORY.get(end, end) for end in memory.split())
 

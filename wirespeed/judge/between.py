@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 from operator import attrgetter, itemgetter
 
-from wirespeed.grouping import grouped
+from wirespeed.grouping import ends, grouped
 from wirespeed.judge.given import Curve, Finding, finding
 from wirespeed.judge.moments import PEAK, are_near, bits, near_sizes, rate_of
 from wirespeed.judge.series import STAGED, is_collective, is_wrong, on_gpu, series_of, times, usable
@@ -69,8 +69,7 @@ def _rate(curve: Curve) -> float | None:
 
 def _span(rates: Iterable[float]) -> str:
     """'12.2 to 24.5 GB/s'."""
-    ends = sorted(rates)
-    return " to ".join(dict.fromkeys(map(format_rate, (ends[0], ends[-1])))) + " GB/s"
+    return f"{ends([*rates], format_rate)} GB/s"
 
 
 def _pair(curve: Curve) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 from math import inf
 
+from wirespeed.grouping import ends
 from wirespeed.judge.given import Curve, Finding, Point, finding
 from wirespeed.judge.series import Row, Series, is_wrong, seconds_words, sizes_words, times, usable
 from wirespeed.units import counted, format_rate, format_size
@@ -49,7 +50,7 @@ def two_speeds(curve: Curve) -> Iterator[Finding]:
         slow, fast = found
         overall = rows[-1].overall
         mean = f"; overall {format_rate(overall)} GB/s is a mean of both and no speed" if overall else ""
-        seen = f"two speeds by turns, {_range(slow)} and {_range(fast)} GB/s{mean}"
+        seen = f"two speeds by turns, {ends(slow, format_rate)} and {ends(fast, format_rate)} GB/s{mean}"
         yield finding("two-speeds", 2, seen, curve)
 
 
@@ -61,7 +62,8 @@ def unsteady(curve: Curve) -> Iterator[Finding]:
     if len(rates) >= FEWEST - 1 and min(rates) > 0 and max(rates) > UNSTEADY * min(rates):
         overall = curve.points[-1].overall or 0.0
         words = " ".join(format_rate(rate) for rate in rates[:6]) + (" ..." if len(rates) > 6 else "")
-        seen = f"from stretch to stretch {_range(rates)} GB/s ({words}): overall {format_rate(overall)} GB/s"
+        seen = f"from stretch to stretch {ends(rates, format_rate)} GB/s ({words})"
+        seen += f": overall {format_rate(overall)} GB/s"
         yield finding("unsteady", 2, f"{seen} is a mean of them and no speed", curve)
 
 
@@ -88,10 +90,6 @@ def _split(rates: Sequence[float]) -> tuple[list[float], list[float]] | None:
             found.append((spread, slow, fast))
     best = min(found, key=lambda item: item[0], default=None)
     return best[1:] if best else None
-
-
-def _range(rates: Sequence[float]) -> str:
-    return " to ".join(dict.fromkeys(format_rate(rate) for rate in (min(rates), max(rates))))
 
 
 def peaks(curve: Curve) -> Iterator[Finding]:
@@ -159,8 +157,9 @@ def few_repetitions(series: Series) -> Iterator[Finding]:
     rows = [row for row in series.rows if row.point.repetitions is not None and row.point.repetitions <= FEW]
     if rows:
         counts = [row.point.repetitions or 0 for row in rows]
-        words = " to ".join(dict.fromkeys(map(str, (min(counts), max(counts)))))
-        yield finding("few", 1, f"few repetitions: {words} at {sizes_words(tuple(rows))}", series.curve)
+        yield finding(
+            "few", 1, f"few repetitions: {ends(counts)} at {sizes_words(tuple(rows))}", series.curve
+        )
 
 
 def _stays(rows: Sequence[tuple[Row, Series]], slow: Row, fast: Row) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from msgspec import structs
 
 from wirespeed.foreign.as_results import IN_PLACE, MEMORY_OF, OPERATION
-from wirespeed.foreign.definitions import ends
+from wirespeed.foreign.definitions import between
 from wirespeed.grouping import size_range
 from wirespeed.report.cannot_tell import Reason, Unjudged
 from wirespeed.report.compare.matching import WHAT
@@ -65,7 +65,7 @@ class Definition:
         if self.counts != other.counts:
             found.append(f"{_COUNTED[self.counts]} against {_COUNTED[other.counts]}")
         if self.memory != other.memory:
-            found.append(f"{ends(self.memory)} against {ends(other.memory)}")
+            found.append(f"{between(self.memory)} against {between(other.memory)}")
         if self.ranks != other.ranks:
             found.append(f"{self.ranks} ranks against {other.ranks}")
         if self.in_place != other.in_place:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from rich.console import Console
 from rich.text import Text
 
-from wirespeed.grouping import grouped, size_range, size_ranges
+from wirespeed.grouping import ends, grouped, size_range, size_ranges
 from wirespeed.judge.model import GIVEN, LEARNT, PAIRED, SEEN, STATED
 from wirespeed.judge.verdict import (
     BETTER,
@@ -148,8 +148,8 @@ def _title(keys: Sequence[Key]) -> Column[Verdict]:
     That is the pattern, and of 'osu-mpi/D-D -> aware' the side that is the same, which the head has.
     """
     alike = len({key.pattern for key in keys}) == 1
-    ends = [key.path.partition(ARROW) for key in keys]
-    sides = {f"{old}{arrow}" for old, arrow, _ in ends}, {f"{arrow}{new}" for _, arrow, new in ends}
+    parts = [key.path.partition(ARROW) for key in keys]
+    sides = {f"{old}{arrow}" for old, arrow, _ in parts}, {f"{arrow}{new}" for _, arrow, new in parts}
     common = (
         next((side for (side, *more) in map(sorted, sides) if ARROW in side and not more), "") if keys else ""
     )
@@ -272,7 +272,7 @@ def legend(comparison: Comparison) -> list[str]:
     order = [line for line in [comparison.order] if line]
     if not launches:
         return order
-    old, new = (_ends([counts[side] for counts in launches]) for side in (0, 1))
+    old, new = (ends([counts[side] for counts in launches]) for side in (0, 1))
     told = [
         f"time x: new time / old time, above 1 is slower; launches of each figure: {old} old, {new} new",
         *([PAIRS] if any(max(counts) > 1 for counts in launches) else []),
@@ -307,7 +307,7 @@ def legend(comparison: Comparison) -> list[str]:
     if counts:
         files = ", ".join(comparison.earlier)
         told.append(
-            f"earlier: what {_ends(counts)} launches beside differ by, with the same GPUs, MPI and plan "
+            f"earlier: what {ends(counts)} launches beside differ by, with the same GPUs, MPI and plan "
             f"({_OR_STATED}): {files}"
         )
     if LEARNT in sources:
@@ -348,9 +348,3 @@ def _excluded(comparison: Comparison) -> tuple[str, str]:
 
 def _where(group: Verdict) -> str:
     return f"{group.key.path} at {size_range(group.sizes)}"
-
-
-def _ends(counts: Sequence[int]) -> str:
-    """'3', '7 to 10'."""
-    least, most = min(counts), max(counts)
-    return f"{least}" if least == most else f"{least} to {most}"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from wirespeed.grouping import grouped, together
+from wirespeed.grouping import ends, grouped, together
 from wirespeed.report.facts import figures, markers
 from wirespeed.report.facts.contrasts import costs, incomparable, pairs
 from wirespeed.report.facts.figure_columns import figure_columns
@@ -76,14 +76,13 @@ def brief(run: Run, layout: Layout, fewer: str = "") -> list[str]:
 
 def _head(run: Run, entries: Sequence[Entry]) -> str:
     """'one way: half of a round trip, median of 120 samples; GB = 1e9 bytes'."""
-    counts = sorted(entry.samples for entry in entries)
-    samples = f"{counts[0]:,}" if counts[0] == counts[-1] else f"{counts[0]:,} to {counts[-1]:,}"
+    counts = [entry.samples for entry in entries]
     if several := figures.launches(run.launches):
         of = f"median of {several}"
     elif _fixed(entries):
         of = f"{'mean' if all(entry.is_mean for entry in entries) else 'median'} of a fixed count"
     else:
-        of = f"median of {samples} samples" if counts[-1] else "median"
+        of = f"median of {ends(counts, '{:,}'.format)} samples" if any(counts) else "median"
     return f"{_defined(entries)}, {of}; GB = 1e9 bytes"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
-from wirespeed.grouping import together
+from wirespeed.grouping import ends, together
 from wirespeed.report.facts.contrasts import incomparable, switches
 from wirespeed.report.facts.machine import memory_of
 from wirespeed.results.coerce import text
@@ -139,5 +139,4 @@ def library_start(run: Run) -> list[str]:
     took = {path: seconds for path, seconds in found.items() if isinstance(seconds, float | int)}
     if not took:
         return []
-    ends = dict.fromkeys(map(format_seconds, (min(took.values()), max(took.values()))))
-    return [f"NCCL's communicator took {' to '.join(ends)} to start ({', '.join(took)})"]
+    return [f"NCCL's communicator took {ends(took.values(), format_seconds)} to start ({', '.join(took)})"]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from wirespeed.doctor.nic_choice import end_of, farther, farther_lines
-from wirespeed.grouping import grouped, size_range, size_ranges, together
+from wirespeed.grouping import ends, grouped, size_range, size_ranges, together
 from wirespeed.host.pci_topology import DISTANCES
 from wirespeed.host.process import span
 from wirespeed.limits import Ceiling
@@ -165,14 +165,7 @@ def _both_ways(found: Sequence[Evidence], prefix: str = "") -> str:
     ]
     if not any(map(any, counts)):
         return "none"
-    return ", ".join(
-        f"{_range(ranks)} {way} device" for ranks, way in zip(counts, ("to", "from"), strict=True)
-    )
-
-
-def _range(ranks: Sequence[int]) -> str:
-    """'1000', or '998 to 1000' where ranks or sizes differ."""
-    return " to ".join(dict.fromkeys(map(str, (min(ranks), max(ranks)))))
+    return ", ".join(f"{ends(ranks)} {way} device" for ranks, way in zip(counts, ("to", "from"), strict=True))
 
 
 MAX_GROUPS = 8

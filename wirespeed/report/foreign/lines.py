@@ -10,10 +10,11 @@ from operator import itemgetter
 
 from rich.console import Console
 
-from wirespeed.foreign.definitions import definition, ends, rate_of, rates_of
+from wirespeed.foreign.definitions import between, definition, rate_of, rates_of
 from wirespeed.foreign.explain import Explained, Explanation
 from wirespeed.foreign.islands import sentences, wires
 from wirespeed.foreign.shapes import Curve, Finding, Log
+from wirespeed.grouping import ends
 from wirespeed.judge.series import is_wrong
 from wirespeed.report.console.columns import Column, table
 from wirespeed.report.console.console import Trial, say
@@ -37,7 +38,7 @@ def title(curve: Curve) -> str:
     parts = [curve.operation or "an operation that the text does not name"]
     parts += [counted(curve.ranks, "rank")] if curve.ranks else []
     parts += [counted(curve.hosts, "host")] if curve.hosts else []
-    parts += [ends(curve.memory)] if curve.memory else []
+    parts += [between(curve.memory)] if curve.memory else []
     parts += [_DIRECTIONS[curve.direction]] if curve.direction in _DIRECTIONS and rates_of(curve) else []
     parts += [part for part in (curve.pair, curve.placement) if part]
     return f"{name}: {', '.join(parts)}"
@@ -99,17 +100,17 @@ def _many(group: list[Explained], said: set[str]) -> Iterator[str]:
         curves = [one.curve for one in alike]
         rates = [rate for curve in curves for rate in rates_of(curve)]
         times = [point.seconds for curve in curves for point in curve.points if point.seconds]
-        local, between = operation.startswith("local"), ends(curves[0].memory)
+        local, memory = operation.startswith("local"), between(curves[0].memory)
         words = (
             f"{counted(len(curves), 'device')} each with itself" if local else counted(len(curves), "pair")
         )
-        words += f", {between}" if between and not local else ""
+        words += f", {memory}" if memory and not local else ""
         limit = alike[0].limit
         if rates:
             share = f", at most {100 * max(rates) / limit:.0f} % of the wire" if limit else ""
-            yield f"  {words}: {_span(_rate(min(rates)), _rate(max(rates)))} GB/s{share}"
+            yield f"  {words}: {ends(rates, _rate)} GB/s{share}"
         elif times:
-            yield f"  {words}: {_span(format_seconds(min(times)), format_seconds(max(times)))}"
+            yield f"  {words}: {ends(times, format_seconds)}"
         yield from _once(f"  {definition(curves[0])}", said)
         yield from _wire(alike[0], said)
         if lines := [one.reference.words for one in alike if one.reference and one.reference.words]:
@@ -126,10 +127,6 @@ def _wire(one: Explained, said: set[str]) -> Iterator[str]:
     if one.wire:
         line = f"  wire: {one.wire.name}, {one.wire.rate / 1e9:.4g} GB/s one way ({one.wire.words})"
         yield from _once(line, said)
-
-
-def _span(low: str, high: str) -> str:
-    return low if low == high else f"{low} to {high}"
 
 
 def _curve(group: Sequence[Explained], rows: int, width: int, said: set[str]) -> Iterator[str]:
@@ -168,25 +165,21 @@ def _best(curves: Sequence[Curve]) -> str:
         ]
         timed = [times for times in timed if times]
         least, last = [min(times) for times in timed], [times[-1][0] for times in timed]
-        words = f": {_times_of([seconds for seconds, _ in least])}" if timed else ""
+        words = f": {ends([seconds for seconds, _ in least], format_seconds)}" if timed else ""
         if len(timed) == 1 and least[0][1] > 0:
             words += f" at {_size(least[0][1])}"
         return (
             words
             if last == [seconds for seconds, _ in least]
-            else f"{words}, largest message {_times_of(last)}"
+            else f"{words}, largest message {ends(last, format_seconds)}"
         )
     best, last = [max(rates) for rates in found], [rates[-1][0] for rates in found]
-    words = f": best {_span(_rate(min(best)[0]), _rate(max(best)[0]))} GB/s"
+    words = f": best {ends([rate for rate, _ in best], _rate)} GB/s"
     if len(curves) == 1 and best[0][1] >= 0:
         words += f" at {_size(best[0][1])}"
     if [_rate(rate) for rate in last] == [_rate(rate) for rate, _ in best]:
         return words
-    return f"{words}, largest message {_span(_rate(min(last)), _rate(max(last)))}"
-
-
-def _times_of(seconds: Sequence[float]) -> str:
-    return _span(format_seconds(min(seconds)), format_seconds(max(seconds)))
+    return f"{words}, largest message {ends(last, _rate)}"
 
 
 def _rate(rate: float) -> str:

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from wirespeed import systems
 from wirespeed.errors import WirespeedError
+from wirespeed.grouping import size_range
 from wirespeed.report.console.columns import Column, Table, fold, table
 from wirespeed.report.console.console import say
 from wirespeed.report.facts import figures
@@ -54,9 +55,8 @@ def print_against(console: Console, run: Run, system: PublishedCurves) -> None:
     paths = [path for path in run.paths if common_sizes(run, system, path)]
     if not paths:
         have = ", ".join(system.curves)
-        sizes = sorted({size for curve in system.curves.values() for size in curve})
-        ends = f"{format_size(sizes[0])} to {format_size(sizes[-1])}"
-        say(console, f"There is no path and size in common; {system.name} has {have}, {ends}.")
+        sizes = size_range([size for curve in system.curves.values() for size in curve])
+        say(console, f"There is no path and size in common; {system.name} has {have}, {sizes}.")
         return
     console.print()
 
