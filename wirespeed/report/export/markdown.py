@@ -12,7 +12,7 @@ from wirespeed.report.facts.statement import ReportSection
 from wirespeed.report.page.notes import WIDTH, about, failed, method, notes
 from wirespeed.report.sources import ReportRun, Source, all_findings, measured, nothing_found
 from wirespeed.report.views import pairs, view_of
-from wirespeed.report.views.size_table import TableLayout
+from wirespeed.report.views.size_table import TableLayout, further
 from wirespeed.results.coerce import text
 from wirespeed.results.runs import Run
 
@@ -86,8 +86,9 @@ def _findings(sources: Sequence[Source]) -> Iterator[str]:
 def _run(measured: ReportRun, *, alone: bool) -> Iterator[str]:
     run = measured.run
     yield f"## {plain(measured.pattern)}" + ("" if alone else f": {plain(measured.label)}")
-    layout = view_of(run).layout(WIDTH, run, run.sizes[:MAX_ROWS]) if run.figures else TableLayout([])
-    for shown in layout.tables:
+    sizes = run.sizes[:MAX_ROWS]
+    layout = view_of(run).layout(WIDTH, run, sizes) if run.figures else TableLayout([])
+    for shown in (*layout.tables, *([further(run, sizes)] if layout.lacks_further else [])):
         yield from tables(shown)
     if len(run.sizes) > MAX_ROWS:
         yield f"{len(run.sizes) - MAX_ROWS} more sizes are in {plain(measured.file)}."

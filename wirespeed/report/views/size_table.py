@@ -37,6 +37,8 @@ class TableLayout(Layout):
     tables: Sequence[Table[Any]] = field(compare=False)
     by_path: bool = False
     """Each path has a row, as there is one size."""
+    lacks_further: bool = field(default=False, compare=False)
+    """They have no rows for what further() has."""
 
 
 def lay_out(width: int, run: Run, sizes: Sequence[int]) -> TableLayout:
@@ -49,8 +51,9 @@ def lay_out(width: int, run: Run, sizes: Sequence[int]) -> TableLayout:
             return TableLayout(tables, spread="95 %" in heads, extremes="min" in heads, stars=len(tables) > 1)
     many = _lay_out_many(width, run, sizes)
     if len(run.sizes) == 1 and len(many) > MAX_FOLDED:
-        return TableLayout([_rows_by_path(run).fit(width)], compact=True, wide=(RANGE,), by_path=True)
-    return TableLayout(many, compact=True, wide=(RANGE,))
+        tables = [_rows_by_path(run).fit(width)]
+        return TableLayout(tables, compact=True, wide=(RANGE,), by_path=True, lacks_further=True)
+    return TableLayout(many, compact=True, wide=(RANGE,), lacks_further=True)
 
 
 def _rows_by_path(run: Run) -> Table[str]:
@@ -179,19 +182,7 @@ def _lay_out_many(width: int, run: Run, sizes: Sequence[int]) -> list[Table[_Siz
         for title, of, cell, main in _sections(run, sizes)
         if of
     ]
-    size: Column[_SizeRow] = Column("size", lambda row: format_size(row.size))
-    domains = {path: _domain(run, path) for path in run.paths}
-    paths = sorted(run.paths, key=lambda path: domains[path] != "CPU")
-
-    def build(part: Sequence[str], _: int) -> Table[_SizeRow]:
-        groups = [f"{domains[path]} data" if len({*domains.values()}) > 1 else "" for path in part]
-        columns = [
-            Column(_broken(path, " "), partial(_cell, run, path), group=group)
-            for path, group in zip(part, groups, strict=True)
-        ]
-        return Table([size, *columns], sections)
-
-    tables = fold(paths, build, width)
+    tables = fold(_by_domain(run), lambda part, _: Table([_SIZE, *_columns(run, part)], sections), width)
     speedups: list[Column[_SizeRow]] = [
         *speedup_columns(run, lambda row: row.size if row.main else None, grouped=True)
     ]
@@ -203,7 +194,36 @@ def _lay_out_many(width: int, run: Run, sizes: Sequence[int]) -> list[Table[_Siz
     if last.width <= width:
         return [*tables[:-1], last]
     unique = {row.size: row for _, rows in sections for row in rows if row.main}
-    return [*tables, table([size, *speedups], list(unique.values())).fit(width)] if speedups else tables
+    return [*tables, table([_SIZE, *speedups], list(unique.values())).fit(width)] if speedups else tables
+
+
+def further(run: Run, sizes: Sequence[int]) -> Table[_SizeRow]:
+    """Figures for which a terminal's table of many paths has no rows: 'algbw GB/s', 'many launches'."""
+    alike = grouped((entry.bytes, entry) for entry in run.entries.values())
+    sections = []
+    for column in figure_columns(run):
+        shown = [size for size in sizes if column.is_shown(alike.get(size, [])) and not column.section]
+        rows = [_SizeRow(size, partial(_further, column), False) for size in shown]
+        sections += [(column.title, rows)] if rows else []
+    return Table([_SIZE, *_columns(run, _by_domain(run))], sections)
+
+
+_SIZE: Column[_SizeRow] = Column("size", lambda row: format_size(row.size))
+
+
+def _by_domain(run: Run) -> list[str]:
+    """All paths, those for CPU data first."""
+    return sorted(run.paths, key=lambda path: _domain(run, path) != "CPU")
+
+
+def _columns(run: Run, paths: Sequence[str]) -> list[Column[_SizeRow]]:
+    """One a path, below the kind of its memory where the run has several."""
+    several = len({_domain(run, path) for path in run.paths}) > 1
+    groups = [f"{_domain(run, path)} data" if several else "" for path in paths]
+    return [
+        Column(_broken(path, " "), partial(_cell, run, path), group=group)
+        for path, group in zip(paths, groups, strict=True)
+    ]
 
 
 _Section = tuple[str, Sequence[int], Callable[[Entry], Text | None], bool]
