@@ -266,7 +266,7 @@ def reporting(published: bool = True, collective: bool = True) -> Decorator:
             "--explain",
             "Also print what the columns and marks mean, each limit's equation, and what paths chose.",
         ),
-        flag("--all-sizes", "Print a row for each size, also of a sweep of more than 16."),
+        flag("--all-sizes", "Print a row for each size, also if they do not fit a screen."),
     )
 
 
