@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -12,6 +14,11 @@ from support.examples import examples
 from wirespeed.errors import WirespeedError
 from wirespeed.frontend import bound as module
 from wirespeed.frontend.bound import LEAST_S, Bound
+from wirespeed.job.plan import Plan
+from wirespeed.paths import find_path
+from wirespeed.patterns import Shape, find_pattern
+from wirespeed.rank.path.open_path import Item, OpenPath
+from wirespeed.rank.path.size_run import SizeResult
 from wirespeed.rank.path_time import PathTime, telling
 from wirespeed.units import parse_time, time_word
 
@@ -84,6 +91,28 @@ class TestAPath:
         assert sizes[path.fitting(sizes) - 1] == 64 << 20
         clock.now = 103.9
         assert path.fitting(sizes) == 0 and path.over
+
+    @pytest.mark.parametrize(("seconds", "held"), [(4.0, [8]), (60.0, [8, 1 << 30])])
+    def test_no_buffers_for_what_has_no_time(
+        self, clock: Clock, monkeypatch: pytest.MonkeyPatch, seconds: float, held: list[int]
+    ) -> None:
+        """Protects the paths that follow: pages of 1 GiB of host memory take a second and more to get."""
+        context = SimpleNamespace(
+            time=PathTime(clock.now + seconds),
+            comm=SimpleNamespace(share=lambda value: value),
+            plan=Plan(),
+            pattern=find_pattern("pingpong").at(Shape(2, {})),
+        )
+        opened = OpenPath(*cast("Any", (context, None, find_path("host"), None, None, None)))
+        hold: list[int] = []
+        monkeypatch.setattr(OpenPath, "_hold", lambda _, item, first: hold.append(item.size))
+        items = [Item(size, place, (8, 1 << 30)) for place, size in enumerate((8, 1 << 30))]
+        groups = []
+        for group in opened._groups(items):
+            groups += [item.size for item in group]
+            opened._measured |= {item.size: SizeResult() for item in group}
+        assert groups == [8, 1 << 30], "its failure or lack is told where it is measured"
+        assert hold == held
 
     def test_bytes_are_not_counted_in_a_moment(self, clock: Clock) -> None:
         """Protects figures from their evidence, where there is no time for both."""

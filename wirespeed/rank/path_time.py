@@ -73,6 +73,10 @@ class PathTime:
         """Seconds that a size takes, at least."""
         return LEAST_S + PASSES * need * self._byte_s
 
+    def has_room_for(self, need: int) -> bool:
+        """Could a size that needs so many bytes come to its turn at all?"""
+        return time.monotonic() + self.cost(need) <= self._all_end
+
     def fitting(self, needs: Sequence[int]) -> int:
         """How many of these sizes, in ascending order, there is time for."""
         left, count = self.figures_end - time.monotonic(), 0

@@ -31,7 +31,7 @@ from wirespeed.rank.path.algorithm_choice import by_algorithm, fastest
 from wirespeed.rank.path.buffers import SMALL, Buffers
 from wirespeed.rank.path.sampler import Turns
 from wirespeed.rank.path.size_run import SizeResult, SizeRun
-from wirespeed.rank.path_time import telling
+from wirespeed.rank.path_time import PathTime, telling
 from wirespeed.rank.world import World
 from wirespeed.statistics.stopping import FILLED, MOMENT_S
 from wirespeed.units import format_size
@@ -237,22 +237,37 @@ class OpenPath:
         """Collective. Those sizes of a group for which there is time, what tells most first."""
         path_time, chosen = self._context.time, [*group]
         if path_time:
-            for item in items:
-                if item.size in self._measured:
-                    path_time.took(item.need, self._measured[item.size].seconds)
+            self._tell_times(path_time, items)
             ascending = sorted(group, key=_need)
             fit = path_time.fitting([item.need for item in ascending])
             fit = fit if self._measured else max(fit, 1)
             chosen = telling(ascending[:fit]) if fit < len(group) or path_time.tight else chosen
         return [items[place] for place in self._context.comm.share([item.place for item in chosen])]
 
+    def _tell_times(self, path_time: PathTime, items: Sequence[Item]) -> None:
+        for item in items:
+            if item.size in self._measured:
+                path_time.took(item.need, self._measured[item.size].seconds)
+
+    def _out_of_time(self, group: Sequence[Item], items: Sequence[Item]) -> bool:
+        """Collective. Has no size of this group time? Its buffers would take long to allocate."""
+        path_time = self._context.time
+        if path_time is None or not self._measured:
+            return False
+        self._tell_times(path_time, items)
+        out: bool = self._context.comm.share(not path_time.has_room_for(min(map(_need, group))))
+        return out
+
     def _groups(self, items: Sequence[Item]) -> Iterator[list[Item]]:
-        """Sizes that take turns, once there are buffers for all of them."""
+        """Sizes that take turns, once there are buffers for all of them; without where none has time."""
         path_time = self._context.time
         # Where time is short, what short messages take tells how long longer ones will.
         short = path_time is not None and path_time.fitting(sorted(map(_need, items))) < len(items)
         long_too = self._context.comm.share(not self._path.cpu_moves and not short)
         for group in taking_turns(self._context, items, long_too=long_too):
+            if self._out_of_time(group, items):
+                yield group
+                continue
             alone: list[Item] = []
             while group:
                 largest = max(group, key=_need)
