@@ -289,7 +289,7 @@ def legend(comparison: Comparison) -> list[str]:
         for what, text in KEYS.items()
         if what in {_SAME_KEY.get(one, one) for one in said}
     ]
-    smallest = [(group.smallest, _where(group)) for group in groups if group.smallest is not None]
+    smallest = [(group.smallest, group.where) for group in groups if group.smallest is not None]
     if smallest:
         told.append(slowdowns("a range of sizes", smallest, "not name", ", but call it too noisy to tell"))
     if comparison.least:
@@ -334,7 +334,7 @@ def _excluded(comparison: Comparison) -> tuple[str, str]:
     )
     same = [group for group in comparison.verdicts.groups if group.what == NOT_WORSE]
     told = [
-        (to_be_excluded(group.change, least), _where(group))
+        (to_be_excluded(group.change, least), group.where)
         for group in same
         if group.change and not group.reason
     ]
@@ -344,7 +344,3 @@ def _excluded(comparison: Comparison) -> tuple[str, str]:
     which = f" (as {figures.percent(most)} of {where})" if most > least else ""
     but = "" if len(told) == len(same) else ", but for what 'cannot tell' names"
     return "such a slowdown", f"{bound.removesuffix(',')}{which}, is excluded{but}"
-
-
-def _where(group: Verdict) -> str:
-    return f"{group.key.path} at {size_range(group.sizes)}"

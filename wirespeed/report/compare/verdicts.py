@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from wirespeed.grouping import grouped, size_ranges
+from wirespeed.grouping import grouped, size_range, size_ranges
 from wirespeed.judge.model import Change, GroupChange, OddLaunch, Side, group_change
 from wirespeed.judge.spreads import Spread, groups, stated
 from wirespeed.judge.verdict import (
@@ -81,6 +81,11 @@ class Verdict:
     @property
     def harmful(self) -> bool:
         return self.what in (LOST, FAILING, *HARMFUL)
+
+    @property
+    def where(self) -> str:
+        """'aware at 8 B to 4 KiB'."""
+        return f"{self.key.path} at {size_range(self.sizes)}"
 
     @property
     def style(self) -> str:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from wirespeed.grouping import grouped, size_range
+from wirespeed.grouping import grouped
 from wirespeed.judge.model import LaunchId, LaunchMedian, Side, common
 from wirespeed.judge.verdict import UNSURE, excludes
 from wirespeed.report.cannot_tell import CANNOT_TELL, NO_REFERENCE, NOT_MEASURED, TOO_EARLY, Reason, Unjudged
@@ -225,8 +225,3 @@ def word(verdict: Verdict) -> str:
 def unchanged(groups: Iterable[Verdict]) -> str:
     """'as before', or 'not slower' where one of these groups may be faster."""
     return next((NOT_SLOWER for group in groups if word(group) == NOT_SLOWER), AS_BEFORE)
-
-
-def place(verdict: Verdict) -> str:
-    """'aware 1 GiB', 'aware 8 B to 4 KiB'."""
-    return f"{verdict.key.path} {size_range(verdict.sizes)}"

@@ -30,7 +30,6 @@ from wirespeed.report.drift.detection import (
     LATE_AMONG,
     Drift,
     drifted,
-    place,
     unchanged,
     word,
 )
@@ -125,7 +124,7 @@ def line(drift: Drift, verdicts: Verdicts) -> str:
             return f"{start}, {CANNOT_TELL}"
         said = "as" if unchanged(verdicts.groups) == AS_BEFORE else "not slower than"
         return f"{start}, {said} in the first {drift.first}{f'; {CANNOT_TELL}: {untold}' if untold else ''}"
-    told = [f"{place(verdict)} {word(verdict)}" for verdict in named[:MAX_NAMED]]
+    told = [f"{verdict.where} {word(verdict)}" for verdict in named[:MAX_NAMED]]
     more = f", {len(named) - MAX_NAMED} more" if len(named) > MAX_NAMED else ""
     return f"{start}; time against the first {drift.first}: {', '.join(told)}{more}"
 

@@ -10,6 +10,7 @@ from wirespeed.report.facts import figures, outcome
 from wirespeed.report.facts.machine import is_cpu, mpi_title
 from wirespeed.report.facts.markers import doubts, sign
 from wirespeed.report.facts.shares import exceeds
+from wirespeed.report.facts.statement import GOOD, NOTE, WARNING
 from wirespeed.results.runs import Entry, Failure, Run, remembered
 from wirespeed.units import format_rate, format_size
 
@@ -91,6 +92,10 @@ class Answer(NamedTuple):
     """yes, stages, not sure, no."""
     mpi: str
     """The one that was asked, or why it refused."""
+
+    @property
+    def level(self) -> str:
+        return {True: GOOD, False: WARNING, None: NOTE}[self.good]
 
 
 @remembered

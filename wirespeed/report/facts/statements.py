@@ -68,8 +68,7 @@ def _of_figures(run: Run, layout: Layout) -> Iterator[Kind]:
         yield ReportSection.FASTEST, NOTE, [(f"fastest for {domain} data", words)]
     yield ReportSection.FASTEST, NOTE, outcome.fresh(run)
     if aware := awareness.answer(run):
-        level = {True: GOOD, False: WARNING, None: NOTE}[aware.good]
-        yield ReportSection.FASTEST, level, [("GPU-aware MPI", aware.words)]
+        yield ReportSection.FASTEST, aware.level, [("GPU-aware MPI", aware.words)]
     yield ReportSection.WORTH, NOTE, (*awareness.against_staged(run), *contrasts.most(run))
     wires: Iterable[Line] = (*sent_as(run), *wire_verdicts.nic_lines(run))
     yield ReportSection.WIRES, NOTE, wires

@@ -15,6 +15,7 @@ from wirespeed.fleet.state import SilentNode
 from wirespeed.fleet.topology import Topology
 from wirespeed.fleet.window import MINUTES_APART
 from wirespeed.grouping import grouped
+from wirespeed.report import cannot_tell
 from wirespeed.report.cannot_tell import NOT_ENDED
 from wirespeed.report.compare.terminal import factor
 from wirespeed.statistics.outliers import FEWEST_TIMES
@@ -153,9 +154,7 @@ class Shown:
         """Exit code of `fleet`. `strict`: what cannot be told is a failure."""
         if not self.sound:
             return ExitCode.WORSE
-        if self.cannot_tell or not self.verdict.tested:
-            return ExitCode.WORSE if strict else ExitCode.CANNOT_TELL
-        return ExitCode.OK
+        return cannot_tell.code(bool(self.cannot_tell or not self.verdict.tested), strict=strict)
 
     @property
     def sound(self) -> bool:

@@ -96,8 +96,8 @@ def _mpi(machine: MachineRuns) -> tuple[list[Sentence], Tile]:
     if aware is None:
         why = "No figure of the path aware shows whether MPI is GPU-aware"
         return [Sentence(NOTE, why)] * (not run.soaks), Tile(name, "not measured", "")
-    level = {True: GOOD, False: WARNING, None: NOTE}[aware.good]
-    return [Sentence(level, f"{name}: {aware.words}")], Tile(name, aware.brief, aware.mpi, level)
+    sentence = Sentence(aware.level, f"{name}: {aware.words}")
+    return [sentence], Tile(name, aware.brief, aware.mpi, aware.level)
 
 
 def _best(run: Run) -> str:
