@@ -51,8 +51,8 @@ def lay_out(width: int, run: Run, sizes: Sequence[int]) -> TableLayout:
             return TableLayout(tables, spread="95 %" in heads, extremes="min" in heads, stars=len(tables) > 1)
     many = _lay_out_many(width, run, sizes)
     if len(run.sizes) == 1 and len(many) > MAX_FOLDED:
-        tables = [_rows_by_path(run).fit(width)]
-        return TableLayout(tables, compact=True, wide=(RANGE,), by_path=True, lacks_further=True)
+        rows = [_rows_by_path(run).fit(width)]
+        return TableLayout(rows, compact=True, wide=(RANGE,), by_path=True, lacks_further=True)
     return TableLayout(many, compact=True, wide=(RANGE,), lacks_further=True)
 
 
