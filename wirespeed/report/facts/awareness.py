@@ -111,7 +111,8 @@ def answer(run: Run) -> Answer | None:
         replaced = reason(refused).split(", so ")[0] if refused and figures.other_mpi(refused) else ""
         brief = "yes" if not stages else "stages" if known.counted else "not sure"
         return Answer(known.good, "; ".join(filter(None, (word, how, replaced))), brief, known.mpi)
-    if refused and run.head.environment.devices:
+    # A soak alone has no figures: the other MPI moved its messages.
+    if refused and run.head.environment.devices and (run.figures or not figures.other_mpi(refused)):
         words, other = reason(refused), figures.other_mpi(refused)
         first = words.split(";")[0].split(", so ")[0]
         if other:
