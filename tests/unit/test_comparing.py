@@ -193,20 +193,26 @@ def test_earlier_launches_say_what_launches_differ_by() -> None:
 def test_calm_launches_do_not_deny_what_such_paths_differ_by(learnt: Spread | None) -> None:
     """Protects from a rare slow mode that no earlier launch had, and from a path that nothing is told of."""
 
-    def verdict_of(ratio: float, usual: Spread) -> str:
+    def told_of(ratio: float, usual: Spread) -> GroupChange:
         calm = dict[LaunchId, LaunchMedian](enumerate(launch(1.0 + 0.001 * number) for number in range(7)))
         pair = (
             dict[LaunchId, LaunchMedian]({0: launch(1.0)}),
             dict[LaunchId, LaunchMedian]({0: launch(ratio)}),
         )
-        told = group_change([pair] * 7, usual, history=[calm] * 7, learnt=[learnt] * 7)
-        assert told.whole
-        return verdict(told.whole, told.p < 0.05 / 27, 0.0)
+        return group_change([pair] * 7, usual, history=[calm] * 7, learnt=[learnt] * 7)
 
+    def verdict_of(ratio: float, usual: Spread) -> str:
+        told = told_of(ratio, usual)
+        assert told.whole
+        return verdict(told.whole, told.p < level, 0.0)
+
+    level = 0.05 / 27
     assert verdict_of(2.5, STATED["host"]["middle"]) not in HARMFUL
     assert verdict_of(1.04, STATED["device"]["middle"]) not in HARMFUL
     assert verdict_of(2.0, STATED["woken"]["middle"]) in HARMFUL
     assert verdict_of(2.0, STATED["device"]["long"]) in HARMFUL
+    found = told_of(1.0, STATED["host"]["middle"]).smallest(level, likely=True)
+    assert found and verdict_of(1 + found, STATED["host"]["middle"]) == LIKELY_WORSE
 
 
 def test_a_restless_side_does_not_borrow_the_calm_of_the_other() -> None:

@@ -148,10 +148,14 @@ class Change:
         Slowdown and `least` are shares of the time.
         """
         if not self.seen:
-            return max(bounded_exp(math.log(self.range) + 1.28 * self.error), 1 + least) - 1
+            return self.smallest_likely(least)
         found = found_at(level, self.freedom) * self.error
         beyond = math.log1p(least) + student_point(2 * (1 - POWER), self.freedom) * self.error
         return bounded_exp(max(found, beyond) if least else found) - 1
+
+    def smallest_likely(self, least: float = 0.0) -> float:
+        """The same of one that is further apart than launches of such paths lie."""
+        return max(bounded_exp(math.log(self.range) + 1.28 * self.error), 1 + least) - 1
 
 
 @dataclass(frozen=True)
@@ -184,10 +188,16 @@ class GroupChange:
             return simes(known)
         return min(1.0, self.whole.p / WHOLE_SHARE, simes(known) / (1 - WHOLE_SHARE))
 
-    def smallest(self, level: float, least: float = 0.0) -> float | None:
-        """The smallest slowdown of the whole group that is found in POWER of cases: a share of the time."""
+    def smallest(self, level: float, least: float = 0.0, *, likely: bool = False) -> float | None:
+        """The smallest slowdown of the whole group that is found in POWER of cases: a share of the time.
+
+        `likely`: what is further apart than launches of such paths lie is found, too.
+        """
+        if self.whole is None:
+            return None
         several = sum(change is not None for change in self.figures) > 1
-        return self.whole.smallest(level * (WHOLE_SHARE if several else 1.0), least) if self.whole else None
+        found = self.whole.smallest(level * (WHOLE_SHARE if several else 1.0), least)
+        return min(found, self.whole.smallest_likely(least)) if likely else found
 
 
 def group_change(

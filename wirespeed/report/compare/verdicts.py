@@ -232,7 +232,7 @@ def _of_group(
     if what in UNNAMED and not excludes(whole, least):
         reason = ONE_LAUNCH if whole.launches == (1, 1) else FEW_LAUNCHES
     old_s, new_s = _times(group[0]) if len(group) == 1 else (None, None)
-    more = told.smallest(level, least), told.odd, old_s, new_s
+    more = told.smallest(level, least, likely=likely), told.odd, old_s, new_s
     return Verdict(key, sizes, what, whole, reason, *more)
 
 
