@@ -9,21 +9,40 @@ from typing import cast
 from support.records import entry
 
 from wirespeed.frontend.bound import Bound
+from wirespeed.frontend.launched_record import LaunchedRecord
 from wirespeed.frontend.rank_messages import Received, received
 from wirespeed.frontend.recording import RunRecorder
 from wirespeed.job.messages import Accepted, Message, PathFailure, PathStart
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.plan import Plan
 from wirespeed.paths import find_path
+from wirespeed.results.model import Failure
+from wirespeed.results.reading import read
 from wirespeed.results.recorder import StepJob
+
+PATHS = find_path("host"), find_path("staged")
+
+
+def plan(folder: Path) -> Plan:
+    paths, file = ("host", "staged"), str(folder / "r.jsonl")
+    return Plan(pattern="pingpong", paths=paths, sizes=(8, 64), ranks=2, out=file)
 
 
 def recorder(folder: Path) -> RunRecorder:
-    paths, file = ("host", "staged"), str(folder / "r.jsonl")
-    plan = Plan(pattern="pingpong", paths=paths, sizes=(8, 64), ranks=2, out=file)
-    made = RunRecorder(plan, lambda event: None)
+    made = RunRecorder(plan(folder), lambda event: None)
     made.begin_here(())
-    made.plans([find_path("host"), find_path("staged")])
+    made.plans(PATHS)
+    return made
+
+
+def launched(folder: Path) -> LaunchedRecord:
+    """In a user's own launcher: the path `host` is measured, and there was no time for the other one."""
+    made = LaunchedRecord(plan(folder), PATHS[0], lambda event: None)
+    made.begin_run(plan(folder), (), PATHS)
+    assert made.launches(StepJob({}), again=True) == [("host", (8, 64)), ("staged", (8, 64))]
+    made.told(Accepted({}, [], ([], [])))
+    for size in (8, 64):
+        made.told(told_entry("host", size))
     return made
 
 
@@ -74,9 +93,28 @@ def test_a_path_that_failed_does_not(tmp_path: Path) -> None:
     made.close()
 
 
+def test_in_a_launcher_what_had_no_time_waits_for_time(tmp_path: Path) -> None:
+    """Protects a bound: all paths that it had left out began one after the other once it was over."""
+    made = launched(tmp_path)
+    assert made.launches(StepJob({}), again=False) == []
+    assert made.launches(StepJob({}), again=True) == [("staged", (8, 64))]
+    assert made.launches(StepJob({}), again=True) == []
+    made.close()
+
+
+def test_a_rank_that_dies_after_the_last_path_is_in_the_file(tmp_path: Path) -> None:
+    """Protects what broke as NCCL's communicator was closed, when no path is under way."""
+    made = launched(tmp_path)
+    made.launches(StepJob({}), again=False)
+    made.finish(Outcome("death", "rank 1 is gone", 1))
+    (failure,) = (record for record in read(made.file).records if isinstance(record, Failure))
+    assert (failure.path, failure.what, failure.rank) == ("host", "death", 1)
+
+
 def test_a_small_rest_is_left() -> None:
     """Protects a bound: to start again for what cannot end in time makes the command late."""
     now = time.monotonic()
-    assert Bound(40.0, now - 20.0, now + 20.0).leaves_much
-    assert not Bound(40.0, now - 33.0, now + 7.0).leaves_much
-    assert not Bound(6.0, now - 2.0, now + 4.0).leaves_much
+    assert Bound(40.0, now - 20.0, now + 20.0).leaves_much()
+    assert not Bound(40.0, now - 33.0, now + 7.0).leaves_much()
+    assert not Bound(6.0, now - 2.0, now + 4.0).leaves_much()
+    assert not Bound(40.0, now - 20.0, now + 20.0).leaves_much(start_s=10.0)

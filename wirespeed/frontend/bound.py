@@ -19,9 +19,9 @@ PATH_S = 0.7
 """Seconds that a path gets at least, beside the start of its processes."""
 LEAST_S = START_S + PATH_S
 """Seconds in which processes start and measure something."""
-AGAIN, AGAIN_S = 0.25, 2 * LEAST_S
-"""What had no time is measured after all where at least this share of it is left, and so many seconds: less
-would rather make the command late than give a figure."""
+AGAIN = 0.25
+"""What had no time is measured after all where at least this share of it is left: less would rather make the
+command late than give a figure."""
 SLACK, SLACK_S = 0.1, 1.0
 """A bound that is missed by no more than this share of it, or by so many seconds, is held."""
 
@@ -75,10 +75,9 @@ class Bound:
         """Seconds in which something can be measured."""
         return self.end - ENDING_S - time.monotonic()
 
-    @property
-    def leaves_much(self) -> bool:
-        """Is there time left for what had none so far?"""
-        return self.left > max(AGAIN * self.seconds, AGAIN_S)
+    def leaves_much(self, start_s: float = START_S) -> bool:
+        """Is there time for what had none? `start_s`: seconds that processes take until they have met."""
+        return self.left > max(AGAIN * self.seconds, 2 * (start_s + PATH_S))
 
     def part(self, coming: float, least: float = LEAST_S) -> Bound:
         """Of the next one of so many plans that share what is left: so many seconds, at least."""

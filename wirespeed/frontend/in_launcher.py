@@ -242,7 +242,7 @@ class _InsideRank:
         job = StepJob(self._variables, self._place.launcher, self._plan.allocator, {"source": "launcher"})
 
         def launches() -> list[tuple[str, tuple[int, ...]]]:
-            again = bound is not None and bound.leaves_much
+            again = bound is not None and bound.leaves_much()
             return comm.share(record.launches(job, again=again) if record else [])
 
         to_come = launches()

@@ -46,8 +46,9 @@ class LaunchedRecord(RunRecorder):
         with self._lock:
             if self._under_way:
                 self.path_over(Outcome())
-            launches = [*self.to_come] if self.to_come or (again and self.again()) else []
-            if launches:
+            if self._made and not (again and self.again()):
+                return []
+            if launches := [*self.to_come]:
                 self.start_path(launches[0])
                 # Its processes were there already, if others have been measured.
                 self.begin_step(launches, replace(self.step.job, startup_s=0.0) if self._made else job)
@@ -62,8 +63,9 @@ class LaunchedRecord(RunRecorder):
         """The job has ended. `outcome`: of the rank that has gone, or can do no more; None: of the file."""
         with self._lock:
             self._ended = True
+            self.fail_path(outcome or Outcome())
             if self._under_way:
-                self.path_over(outcome or Outcome())
+                self.end_path()
             whole = outcome and (bounded or not self.to_come)
             return self.end("complete" if whole else "interrupted", bounded=bounded)
 

@@ -194,9 +194,7 @@ class RunRecorder(Recorder):
         before, self._figures = self._figures, self._entries
         if self._figures > before:
             gone = {failure.path for failure in self._measured.recorded_failures if failure.whole_path}
-            self.to_come[:] = (
-                launch for launch in self._lacking() if launch.sizes and launch.path.name not in gone
-            )
+            self.to_come[:] = (launch for launch in self._lacking() if launch.path.name not in gone)
         return bool(self.to_come)
 
     def begin_here(self, devices: Iterable[Facts]) -> None:

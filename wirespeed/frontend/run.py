@@ -66,7 +66,7 @@ class PlannedRun:
 
     def _again_has_time(self) -> bool:
         """Does what had no time come once more, after all others?"""
-        return bool(self._bound and self._bound.leaves_much and self._recorder.again())
+        return bool(self._bound and self._bound.leaves_much(self._start_s) and self._recorder.again())
 
     def all_steps(self) -> ExitCode:
         """Measures path after path, launch after launch; what breaks costs its own path and launch only."""
