@@ -12,6 +12,7 @@ from wirespeed.frontend.bound import Bound
 from wirespeed.frontend.launched_record import LaunchedRecord
 from wirespeed.frontend.rank_messages import Received, received
 from wirespeed.frontend.recording import RunRecorder
+from wirespeed.job.cause import Cause
 from wirespeed.job.messages import Accepted, Message, PathFailure, PathStart
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.plan import Plan
@@ -109,6 +110,16 @@ def test_a_rank_that_dies_after_the_last_path_is_in_the_file(tmp_path: Path) -> 
     made.finish(Outcome("death", "rank 1 is gone", 1))
     (failure,) = (record for record in read(made.file).records if isinstance(record, Failure))
     assert (failure.path, failure.what, failure.rank) == ("host", "death", 1)
+
+
+def test_a_path_that_another_mpi_measured_comes_again(tmp_path: Path) -> None:
+    """Protects its sizes, and their mention: the MPI that took no device pointers had failed as a whole."""
+    made = recorder(tmp_path)
+    cause = Cause(instead="MPICH 5.0.2")
+    made.fail(PATHS[0], Outcome("unavailable", "took no device pointers", cause=cause), None)
+    measures(made, ("host", 8), ("staged", 8), ("staged", 64))
+    assert made.again() and to_come(made) == [("host", (64,))]
+    made.close()
 
 
 def test_a_small_rest_is_left() -> None:

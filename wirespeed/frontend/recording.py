@@ -37,6 +37,7 @@ from wirespeed.results.decoding import fitted
 from wirespeed.results.model import (
     Entry,
     Evidence,
+    Failure,
     Fresh,
     Health,
     LeftOut,
@@ -193,7 +194,7 @@ class RunRecorder(Recorder):
         """What the bound left no time for is to come once more, as long as that gives figures."""
         before, self._figures = self._figures, self._entries
         if self._figures > before:
-            gone = {failure.path for failure in self._measured.recorded_failures if failure.whole_path}
+            gone = {failure.path for failure in self._failures_here if failure.whole_path}
             self.to_come[:] = (launch for launch in self._lacking() if launch.path.name not in gone)
         return bool(self.to_come)
 
@@ -268,11 +269,16 @@ class RunRecorder(Recorder):
         )
         return super().end(status, [*left_out, *lacking, *uncounted])
 
+    @property
+    def _failures_here(self) -> list[Failure]:
+        """Those of paths that were not measured by another MPI instead."""
+        return [failure for failure in self._measured.recorded_failures if not failure.cause.instead]
+
     def _lacking(self) -> Iterator[PathLaunch]:
         """Sizes with neither a figure nor a failure, of paths that have not broken."""
-        run = self._measured
-        broken = {(f.path, f.launch) for f in run.recorded_failures if f.whole_path or f.what in BREAKS}
-        failed = {(f.path, f.bytes, f.launch) for f in run.recorded_failures}
+        run, failures = self._measured, self._failures_here
+        broken = {(f.path, f.launch) for f in failures if f.whole_path or f.what in BREAKS}
+        failed = {(f.path, f.bytes, f.launch) for f in failures}
         known: set[tuple[str, int | None, int]] = {
             (path, size, each.launch) for (path, size), entry in run.figures.items() for each in entry.each
         }
