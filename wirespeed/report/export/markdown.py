@@ -88,7 +88,7 @@ def _run(measured: ReportRun, *, alone: bool) -> Iterator[str]:
     yield f"## {plain(measured.pattern)}" + ("" if alone else f": {plain(measured.label)}")
     sizes = run.sizes[:MAX_ROWS]
     layout = view_of(run).layout(WIDTH, run, sizes) if run.figures else TableLayout([])
-    for shown in (*layout.tables, *([further(run, sizes)] if layout.lacks_further else [])):
+    for shown in (*layout.tables, *further(run, layout, sizes)):
         yield from tables(shown)
     if len(run.sizes) > MAX_ROWS:
         yield f"{len(run.sizes) - MAX_ROWS} more sizes are in {plain(measured.file)}."

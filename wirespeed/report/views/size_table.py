@@ -37,8 +37,8 @@ class TableLayout(Layout):
     tables: Sequence[Table[Any]] = field(compare=False)
     by_path: bool = False
     """Each path has a row, as there is one size."""
-    lacks_further: bool = field(default=False, compare=False)
-    """They have no rows for what further() has."""
+    by_size: bool = field(default=False, compare=False)
+    """further() has what there was no room for."""
 
 
 def lay_out(width: int, run: Run, sizes: Sequence[int]) -> TableLayout:
@@ -48,12 +48,18 @@ def lay_out(width: int, run: Run, sizes: Sequence[int]) -> TableLayout:
         # Speedups belong next to what they compare.
         if len(tables) == 1 or not contrasts(run):
             heads = {column.head for table in tables for column in table.columns}
-            return TableLayout(tables, spread="95 %" in heads, extremes="min" in heads, stars=len(tables) > 1)
+            return TableLayout(
+                tables,
+                spread="95 %" in heads,
+                extremes="min" in heads,
+                stars=len(tables) > 1,
+                by_size=True,
+            )
     many = _lay_out_many(width, run, sizes)
     if len(run.sizes) == 1 and len(many) > MAX_FOLDED:
         rows = [_rows_by_path(run).fit(width)]
-        return TableLayout(rows, compact=True, wide=(RANGE,), by_path=True, lacks_further=True)
-    return TableLayout(many, compact=True, wide=(RANGE,), lacks_further=True)
+        return TableLayout(rows, compact=True, wide=(RANGE,), by_path=True, by_size=True)
+    return TableLayout(many, compact=True, wide=(RANGE,), by_size=True)
 
 
 def _rows_by_path(run: Run) -> Table[str]:
@@ -197,15 +203,19 @@ def _lay_out_many(width: int, run: Run, sizes: Sequence[int]) -> list[Table[_Siz
     return [*tables, table([_SIZE, *speedups], list(unique.values())).fit(width)] if speedups else tables
 
 
-def further(run: Run, sizes: Sequence[int]) -> Table[_SizeRow]:
-    """Figures for which a terminal's table of many paths has no rows: 'algbw GB/s', 'many launches'."""
+def further(run: Run, layout: TableLayout, sizes: Sequence[int]) -> Iterator[Table[_SizeRow]]:
+    """Figures that this layout by size has not, though some path has them: 'algbw GB/s', 'many launches'."""
     alike = grouped((entry.bytes, entry) for entry in run.entries.values())
+    heads = {column.head for table in layout.tables for column in table.columns}
     sections = []
-    for column in figure_columns(run):
-        shown = [size for size in sizes if column.is_shown(alike.get(size, [])) and not column.section]
-        rows = [_SizeRow(size, partial(_further, column), False) for size in shown]
-        sections += [(column.title, rows)] if rows else []
-    return Table([_SIZE, *_columns(run, _by_domain(run))], sections)
+    for column in figure_columns(run) if layout.by_size else ():
+        if column.head not in heads and not (layout.compact and column.section):
+            shown = [size for size in sizes if column.is_shown(alike.get(size, []))]
+            sections.append(
+                (column.title, [_SizeRow(size, partial(_further, column), False) for size in shown])
+            )
+    if sections:
+        yield Table([_SIZE, *_columns(run, _by_domain(run))], sections)
 
 
 _SIZE: Column[_SizeRow] = Column("size", lambda row: format_size(row.size))
