@@ -132,7 +132,16 @@ int main() {
     }
     Sleeping brief(0, 0, [](Stamps& stamps) { scale(stamps, 0); });
     double none[2];
-    require(run_samples(brief, {1, 1, 2}, none).verdict == BatchClocks::agree && none[0] == 0,
+    bool agrees = false;
+    // A batch in which another process has the CPU is not brief.
+    for (int tries = 0; tries < 20 && !agrees; ++tries) {
+        try {
+            agrees = run_samples(brief, {1, 1, 2}, none).verdict == BatchClocks::agree;
+        } catch (const Error&) {
+            continue;
+        }
+    }
+    require(agrees && none[0] == 0,
             "a clock that is too coarse for a batch says nothing against it");
     Sleeping program(each, 0.03, nothing);
     const double estimate = run_untimed(program, 3);
