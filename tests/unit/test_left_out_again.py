@@ -40,7 +40,7 @@ def launched(folder: Path) -> LaunchedRecord:
     """In a user's own launcher: the path `host` is measured, and there was no time for the other one."""
     made = LaunchedRecord(plan(folder), PATHS[0], lambda event: None)
     made.begin_run(plan(folder), (), PATHS)
-    assert made.launches(StepJob({}), again=True) == [("host", (8, 64)), ("staged", (8, 64))]
+    assert made.launches(StepJob({}), 9.0) == [("host", (8, 64)), ("staged", (8, 64))]
     made.told(Accepted({}, [], ([], [])))
     for size in (8, 64):
         made.told(told_entry("host", size))
@@ -74,9 +74,18 @@ def test_what_had_no_time_comes_again(tmp_path: Path) -> None:
     """Protects figures for which there was time: an algorithm that is long to compile was the first one."""
     made = recorder(tmp_path)
     measures(made, ("host", 8), ("staged", 8), ("staged", 64))
-    assert made.again() and to_come(made) == [("host", (64,))]
+    assert made.again(9.0) and to_come(made) == [("host", (64,))]
     measures(made)
-    assert not made.again(), "a pass without a figure must be the last one"
+    assert not made.again(9.0), "a pass without a figure must be the last one"
+    made.close()
+
+
+def test_a_path_that_begins_slowly_does_not(tmp_path: Path) -> None:
+    """Protects from a hang that was none: kernels are compiled anew, and the bound ends that."""
+    made = recorder(tmp_path)
+    measures(made, ("host", 8), ("staged", 8))
+    made.step.first_figure_s = 10.0
+    assert made.again(9.0) and to_come(made) == [("host", (64,))]
     made.close()
 
 
@@ -90,23 +99,23 @@ def test_a_path_that_failed_does_not(tmp_path: Path) -> None:
     made.told(PathStart(1))
     made.told(told_entry("staged", 8))
     made.path_over(Outcome())
-    assert made.again() and to_come(made) == [("staged", (64,))]
+    assert made.again(9.0) and to_come(made) == [("staged", (64,))]
     made.close()
 
 
 def test_in_a_launcher_what_had_no_time_waits_for_time(tmp_path: Path) -> None:
     """Protects a bound: all paths that it had left out began one after the other once it was over."""
     made = launched(tmp_path)
-    assert made.launches(StepJob({}), again=False) == []
-    assert made.launches(StepJob({}), again=True) == [("staged", (8, 64))]
-    assert made.launches(StepJob({}), again=True) == []
+    assert made.launches(StepJob({}), 0.0) == []
+    assert made.launches(StepJob({}), 9.0) == [("staged", (8, 64))]
+    assert made.launches(StepJob({}), 9.0) == []
     made.close()
 
 
 def test_a_rank_that_dies_after_the_last_path_is_in_the_file(tmp_path: Path) -> None:
     """Protects what broke as NCCL's communicator was closed, when no path is under way."""
     made = launched(tmp_path)
-    made.launches(StepJob({}), again=False)
+    made.launches(StepJob({}), 0.0)
     made.finish(Outcome("death", "rank 1 is gone", 1))
     (failure,) = (record for record in read(made.file).records if isinstance(record, Failure))
     assert (failure.path, failure.what, failure.rank) == ("host", "death", 1)
@@ -118,14 +127,14 @@ def test_a_path_that_another_mpi_measured_comes_again(tmp_path: Path) -> None:
     cause = Cause(instead="MPICH 5.0.2")
     made.fail(PATHS[0], Outcome("unavailable", "took no device pointers", cause=cause), None)
     measures(made, ("host", 8), ("staged", 8), ("staged", 64))
-    assert made.again() and to_come(made) == [("host", (64,))]
+    assert made.again(9.0) and to_come(made) == [("host", (64,))]
     made.close()
 
 
 def test_a_small_rest_is_left() -> None:
     """Protects a bound: to start again for what cannot end in time makes the command late."""
     now = time.monotonic()
-    assert Bound(40.0, now - 20.0, now + 20.0).leaves_much()
-    assert not Bound(40.0, now - 33.0, now + 7.0).leaves_much()
-    assert not Bound(6.0, now - 2.0, now + 4.0).leaves_much()
-    assert not Bound(40.0, now - 20.0, now + 20.0).leaves_much(start_s=10.0)
+    assert Bound(40.0, now - 20.0, now + 20.0).for_what_had_none()
+    assert Bound(40.0, now - 33.0, now + 7.0).for_what_had_none() == 0.0
+    assert Bound(6.0, now - 2.0, now + 4.0).for_what_had_none() == 0.0
+    assert Bound(40.0, now - 20.0, now + 20.0).for_what_had_none(start_s=10.0) == 0.0

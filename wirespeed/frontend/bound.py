@@ -75,9 +75,13 @@ class Bound:
         """Seconds in which something can be measured."""
         return self.end - ENDING_S - time.monotonic()
 
-    def leaves_much(self, start_s: float = START_S) -> bool:
-        """Is there time for what had none? `start_s`: seconds that processes take until they have met."""
-        return self.left > max(AGAIN * self.seconds, 2 * (start_s + PATH_S))
+    def for_what_had_none(self, start_s: float = START_S) -> float:
+        """Seconds that are left to measure what had no time so far; 0: too few.
+
+        `start_s`: seconds that processes take until they have met.
+        """
+        left = self.left
+        return left if left > max(AGAIN * self.seconds, 2 * (start_s + PATH_S)) else 0.0
 
     def part(self, coming: float, least: float = LEAST_S) -> Bound:
         """Of the next one of so many plans that share what is left: so many seconds, at least."""

@@ -242,8 +242,8 @@ class _InsideRank:
         job = StepJob(self._variables, self._place.launcher, self._plan.allocator, {"source": "launcher"})
 
         def launches() -> list[tuple[str, tuple[int, ...]]]:
-            again = bound is not None and bound.leaves_much()
-            return comm.share(record.launches(job, again=again) if record else [])
+            seconds = bound.for_what_had_none() if bound else 0.0
+            return comm.share(record.launches(job, seconds) if record else [])
 
         to_come = launches()
         if to_come:

@@ -41,12 +41,12 @@ class LaunchedRecord(RunRecorder):
             self._begun = True
             self.begin_here(devices)
 
-    def launches(self, job: StepJob, *, again: bool) -> list[tuple[str, tuple[int, ...]]]:
-        """Names and sizes of the paths that are to come now. `again`: is there time for what had none?"""
+    def launches(self, job: StepJob, seconds: float) -> list[tuple[str, tuple[int, ...]]]:
+        """Names and sizes of the paths that are to come. `seconds`: that are left for what had no time."""
         with self._lock:
             if self._under_way:
                 self.path_over(Outcome())
-            if self._made and not (again and self.again()):
+            if self._made and not self.again(seconds):
                 return []
             if launches := [*self.to_come]:
                 self.start_path(launches[0])

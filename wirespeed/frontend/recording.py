@@ -50,9 +50,6 @@ from wirespeed.results.parts import Cores, RankNics
 from wirespeed.results.recorder import Observer, Recorder, StepJob
 from wirespeed.results.soak import Soak
 
-BREAKS = ("crash", "death", "hang")
-"""Failures of a size after which others of its path may have no figure either."""
-
 
 @dataclass
 class StepRecorder:
@@ -70,6 +67,9 @@ class StepRecorder:
     """All figures are there."""
     late: bool = False
     """There was no time to count the path's bytes."""
+    began: float = field(default_factory=time.monotonic)
+    first_figure_s: float = 0.0
+    """From then on until its first figure, or until it ended without one."""
     measured: set[int] = field(default_factory=set)
     """Sizes that have a figure."""
     ucx_log: UcxLog = field(default_factory=UcxLog)
@@ -119,6 +119,7 @@ class StepRecorder:
                 nics, differ = self._nics(to_builtins(record.wires), {nics.rank for nics in record.nics})
                 return structs.replace(record, nics=fitted(list[RankNics], nics), nics_differ=differ)
             case Entry():
+                self.first_figure_s = self.first_figure_s or time.monotonic() - self.began
                 self.measured.add(record.bytes)
                 cores = structs.replace(record.cores or Cores(), shared=self._shared)
                 return structs.replace(record, cores=cores)
@@ -190,12 +191,17 @@ class RunRecorder(Recorder):
         self._planned = tuple(PathLaunch(path, n, sizes) for n, path in every if (sizes := missing(path, n)))
         self.to_come[:] = self._planned
 
-    def again(self) -> bool:
-        """What the bound left no time for is to come once more, as long as that gives figures."""
-        before, self._figures = self._figures, self._entries
-        if self._figures > before:
-            gone = {failure.path for failure in self._failures_here if failure.whole_path}
-            self.to_come[:] = (launch for launch in self._lacking() if launch.path.name not in gone)
+    def again(self, seconds: float) -> bool:
+        """What the bound left no time for is to come once more, as long as that gives figures.
+
+        `seconds`: that are left for it; a path that took longer until its first figure does not come.
+        """
+        if not seconds or self._figures == self._entries:
+            return False
+        self._figures = self._entries
+        gone = {failure.path for failure in self._failures_here if failure.whole_path}
+        gone |= {step.path.name for step in self._made if step.first_figure_s > seconds}
+        self.to_come[:] = (launch for launch in self._lacking() if launch.path.name not in gone)
         return bool(self.to_come)
 
     def begin_here(self, devices: Iterable[Facts]) -> None:
@@ -254,6 +260,8 @@ class RunRecorder(Recorder):
         """Tells the observer that the path is over."""
         self._observe(StepEnd(time.monotonic_ns()))
         self._over, self._under_way = self._over + 1, False
+        if self._made:
+            self.step.first_figure_s = self.step.first_figure_s or time.monotonic() - self.step.began
 
     def end(self, status: str, left_out: Sequence[LeftOut] = (), *, bounded: bool = False) -> ExitCode:
         """As of Recorder. `bounded`: what is lacking was left out, because the run has a bound."""
@@ -277,7 +285,7 @@ class RunRecorder(Recorder):
     def _lacking(self) -> Iterator[PathLaunch]:
         """Sizes with neither a figure nor a failure, of paths that have not broken."""
         run, failures = self._measured, self._failures_here
-        broken = {(f.path, f.launch) for f in failures if f.whole_path or f.what in BREAKS}
+        broken = {(f.path, f.launch) for f in failures if f.whole_path or f.ended_processes}
         failed = {(f.path, f.bytes, f.launch) for f in failures}
         known: set[tuple[str, int | None, int]] = {
             (path, size, each.launch) for (path, size), entry in run.figures.items() for each in entry.each

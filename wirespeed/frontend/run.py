@@ -66,7 +66,8 @@ class PlannedRun:
 
     def _again_has_time(self) -> bool:
         """Does what had no time come once more, after all others?"""
-        return bool(self._bound and self._bound.leaves_much(self._start_s) and self._recorder.again())
+        bound = self._bound
+        return bound is not None and self._recorder.again(bound.for_what_had_none(self._start_s))
 
     def all_steps(self) -> ExitCode:
         """Measures path after path, launch after launch; what breaks costs its own path and launch only."""

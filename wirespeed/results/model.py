@@ -347,6 +347,11 @@ class Failure(RunRecord, frozen=True, kw_only=True, tag="failure"):
         """Does it leave nothing of the path to measure?"""
         return self.bytes is None or self.what == "unavailable"
 
+    @property
+    def ended_processes(self) -> bool:
+        """Did its processes end, so that other sizes of its path may have no figure either?"""
+        return self.what in ("crash", "death", "hang")
+
 
 class Wires(RunRecord, frozen=True, kw_only=True, tag="wires"):
     """Wires that a path's ranks can use, by their drivers, before bytes are counted."""

@@ -136,16 +136,32 @@ def _slices(ranks: Sequence[Rank]) -> Iterator[str]:
             yield f"{who} {share}, and no limit of theirs is known"
 
 
+def _processes(run: Run) -> dict[tuple[str, int], int]:
+    """By run and job step: the first step of the same processes, which had then started already."""
+    found: dict[tuple[str, int], int] = {}
+    first: dict[str, int] = {}
+    for step in run.steps:
+        if step.startup_s or step.run not in first:
+            first[step.run] = step.step
+        found[step.run, step.step] = first[step.run]
+    return found
+
+
 def mixed(run: Run) -> dict[str, str]:
     """A line by path: which sizes were measured together. None where each column is of one launch."""
     each = [launch for entry in run.entries.values() for launch in entry.each]
+    processes = _processes(run)
+    broke = {failure.path for failure in run.recorded_failures if failure.ended_processes}
     found: dict[str, str] = {}
     for (path, _), column in grouped(((entry.path, entry.launch), entry) for entry in each).items():
-        starts = grouped(((entry.run, entry.step), entry.bytes) for entry in column)
+        own = ((entry.run, processes.get((entry.run, entry.step), entry.step)) for entry in column)
+        starts = grouped(zip(own, (entry.bytes for entry in column), strict=True))
         if len(starts) > 1 and path not in found:
             runs = len({run for run, _ in starts})
-            after_a_fault = ["the ranks were started anew after a fault"] * (len(starts) > runs)
-            why = ", and ".join([*after_a_fault, *["--resume"] * (runs > 1)])
+            left_out = run.head.plan.budget and path not in broke
+            reason = "for sizes that had no time" if left_out else "after a fault"
+            anew = [f"the ranks were started anew {reason}"] * (len(starts) > runs)
+            why = ", and ".join([*anew, *["--resume"] * (runs > 1)])
             spans = ", then ".join(map(size_range, sorted(starts.values())))
             found[path] = (
                 f"{path}: one column, {len(starts)} launches ({why}): {spans}; launches differ, "
