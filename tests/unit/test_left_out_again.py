@@ -9,7 +9,6 @@ from typing import cast
 from support.records import entry
 
 from wirespeed.frontend.bound import Bound
-from wirespeed.frontend.launched_record import LaunchedRecord
 from wirespeed.frontend.rank_messages import Received, received
 from wirespeed.frontend.recording import RunRecorder
 from wirespeed.job.cause import Cause
@@ -17,8 +16,6 @@ from wirespeed.job.messages import Accepted, Message, PathFailure, PathStart
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.plan import Plan
 from wirespeed.paths import find_path
-from wirespeed.results.model import Failure
-from wirespeed.results.reading import read
 from wirespeed.results.recorder import StepJob
 
 PATHS = find_path("host"), find_path("staged")
@@ -33,17 +30,6 @@ def recorder(folder: Path) -> RunRecorder:
     made = RunRecorder(plan(folder), lambda event: None)
     made.begin_here(())
     made.plans(PATHS)
-    return made
-
-
-def launched(folder: Path) -> LaunchedRecord:
-    """In a user's own launcher: the path `host` is measured, and there was no time for the other one."""
-    made = LaunchedRecord(plan(folder), PATHS[0], lambda event: None)
-    made.begin_run(plan(folder), (), PATHS)
-    assert made.launches(StepJob({}), 9.0) == [("host", (8, 64)), ("staged", (8, 64))]
-    made.told(Accepted({}, [], ([], [])))
-    for size in (8, 64):
-        made.told(told_entry("host", size))
     return made
 
 
@@ -101,24 +87,6 @@ def test_a_path_that_failed_does_not(tmp_path: Path) -> None:
     made.path_over(Outcome())
     assert made.again(9.0) and to_come(made) == [("staged", (64,))]
     made.close()
-
-
-def test_in_a_launcher_what_had_no_time_waits_for_time(tmp_path: Path) -> None:
-    """Protects a bound: all paths that it had left out began one after the other once it was over."""
-    made = launched(tmp_path)
-    assert made.launches(StepJob({}), 0.0) == []
-    assert made.launches(StepJob({}), 9.0) == [("staged", (8, 64))]
-    assert made.launches(StepJob({}), 9.0) == []
-    made.close()
-
-
-def test_a_rank_that_dies_after_the_last_path_is_in_the_file(tmp_path: Path) -> None:
-    """Protects what broke as NCCL's communicator was closed, when no path is under way."""
-    made = launched(tmp_path)
-    made.launches(StepJob({}), 0.0)
-    made.finish(Outcome("death", "rank 1 is gone", 1))
-    (failure,) = (record for record in read(made.file).records if isinstance(record, Failure))
-    assert (failure.path, failure.what, failure.rank) == ("host", "death", 1)
 
 
 def test_a_path_that_another_mpi_measured_comes_again(tmp_path: Path) -> None:

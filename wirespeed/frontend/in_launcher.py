@@ -18,7 +18,7 @@ from wirespeed.errors import AgreedError, ExitCode, WirespeedError
 from wirespeed.frontend.bound import Bound
 from wirespeed.frontend.interruption import Interruption, last_words, say
 from wirespeed.frontend.launched_mpi import expected_job
-from wirespeed.frontend.launched_record import LaunchedRecord
+from wirespeed.frontend.launched_record import LaunchedRecord, death_of
 from wirespeed.frontend.order import resolve_inside, with_room
 from wirespeed.frontend.rank_voice import HEARD_S, RankVoice, run_name, tell_rank0
 from wirespeed.host import devices
@@ -114,25 +114,11 @@ class _InsideRank:
 
     def measured(self) -> ExitCode:
         """Collective. Everything, from the record's file to its end."""
-        self._record: LaunchedRecord | None = None
-        problem: WirespeedError | None = None
-        if self._place.rank == 0:
-            try:
-                self._record = LaunchedRecord(self._plan, self._paths[0], self._observe)
-            except WirespeedError as error:
-                problem = error
+        problem = self._open_record()
         self._watch()
         try:
-            comm = self._join()
-        except (WirespeedError, NativeError):
-            self._close()
-            raise
-        self._interruption.catch()
-        if refused := comm.share(problem and (str(problem), int(problem.code))):
-            # Rank 0 alone knows of its file; the others would wait for it for ever.
-            self._leave(comm, AgreedError(refused[0], ExitCode(refused[1])))
-        self._agree(comm)
-        try:
+            comm = self._join(problem)
+            self._agree(comm)
             self._measure(comm)
         except (WirespeedError, NativeError) as error:
             self._watchdog.close()
@@ -145,6 +131,16 @@ class _InsideRank:
         return (
             self._record.finish(Outcome(), bounded=self._bound is not None) if self._record else ExitCode.OK
         )
+
+    def _open_record(self) -> WirespeedError | None:
+        """Rank 0's file. An error is shared with the others once all have met."""
+        self._record: LaunchedRecord | None = None
+        if self._place.rank == 0:
+            try:
+                self._record = LaunchedRecord(self._plan, self._paths[0], self._observe)
+            except WirespeedError as error:
+                return error
+        return None
 
     def _watch(self) -> None:
         """From here on this rank's end, or a signal, is recorded."""
@@ -160,14 +156,19 @@ class _InsideRank:
         self._watchdog.stage("start", 0, startup_limit(self._plan) + own_limit)
         self._interruption = Interruption(self._end_at_once)
 
-    def _join(self) -> World:
-        """Collective. Raises WirespeedError where these ranks are no job."""
+    def _join(self, problem: WirespeedError | None) -> World:
+        """Collective. Raises WirespeedError where these ranks are no job, or rank 0's `problem` on all."""
         place, plan = self._place, self._plan
         here = place.rank, max(place.local_rank, 0)
         self.session = RankSession(self._core, plan, self._kind, self._watchdog, here, self._began)
         if self._joins_mpi and (differs := from_parent()):
             say(f"rank {place.rank} and its launcher: {differs}; an MPI may hang or fail as it starts")
-        return self.session.connect(self._world)
+        comm = self.session.connect(self._world)
+        self._interruption.catch()
+        if refused := comm.share(problem and (str(problem), int(problem.code))):
+            # Rank 0 alone knows of its file; the others would wait for it for ever.
+            self._leave(comm, AgreedError(refused[0], ExitCode(refused[1])))
+        return comm
 
     def _world(self) -> World:
         if self._joins_mpi:
@@ -261,35 +262,32 @@ class _InsideRank:
         if self._record:
             lost = isinstance(error, WirespeedError) and error.code == ExitCode.CANNOT_WRITE
             gone = self._voice.dead(EXITING if isinstance(error, NativeError) else 0.0)
-            what = "death" if gone or isinstance(error, WirespeedError) else "error"
-            outcome = Outcome(what, (gone and gone.halted()) or str(error))
-            self._record.finish(None if lost else outcome)
-
-    def _close(self) -> None:
-        self._watchdog.close()
-        if self._record:
-            self._record.close()
+            what = "death" if isinstance(error, WirespeedError) else "error"
+            self._record.finish(None if lost else death_of(gone) if gone else Outcome(what, str(error)))
 
     def _leave(self, comm: World, error: AgreedError) -> NoReturn:
         """Collective. All ranks have this error, before anything is measured."""
-        self._close()
+        self._watchdog.close()
         comm.leave()
         raise error
 
     def _end(self, code: int) -> NoReturn:
         """Ends this process from another thread than its own."""
+        self._clean()
+        os._exit(code)
+
+    def _clean(self) -> None:
         self._watchdog.close()
         shm_cleanup.remove_own()
-        os._exit(code)
 
     def _end_at_once(self) -> NoReturn:
         """A signal ends the job; the launcher ends this rank by force in a moment."""
         # Launchers also send one once another rank has died.
         gone = self._voice.dead() if self._record else None
-        self._watchdog.close()
+        self._clean()
         if self._record:
             self._record.interrupted(gone)
         else:
             # A launcher ends the job at the first rank that ends: rank 0 must have its record by then.
             time.sleep(2.0)
-        self._end(ExitCode.INTERRUPTED)
+        os._exit(ExitCode.INTERRUPTED)

@@ -19,6 +19,11 @@ from wirespeed.paths import TransferPath
 from wirespeed.results.recorder import Observer, StepJob
 
 
+def death_of(gone: RankState) -> Outcome:
+    """What ends the path under way, of a rank that is gone."""
+    return Outcome("death", str(gone.halted()), **place_of(gone))
+
+
 class LaunchedRecord(RunRecorder):
     """Rank 0's own thread tells it what is measured, others what ends the job."""
 
@@ -46,7 +51,7 @@ class LaunchedRecord(RunRecorder):
         with self._lock:
             if self._under_way:
                 self.path_over(Outcome())
-            if self._made and not self.again(seconds):
+            if self._made and not self.again(seconds, anew=False):
                 return []
             if launches := [*self.to_come]:
                 self.start_path(launches[0])
@@ -63,6 +68,10 @@ class LaunchedRecord(RunRecorder):
         """The job has ended. `outcome`: of the rank that has gone, or can do no more; None: of the file."""
         with self._lock:
             self._ended = True
+            if not self._begun:
+                # Who raised the error says it; there is nothing to keep.
+                self.close()
+                return ExitCode.FAILED_ENTRY
             self.fail_path(outcome or Outcome())
             if self._under_way:
                 self.end_path()
@@ -96,7 +105,7 @@ class LaunchedRecord(RunRecorder):
             why = gone.halted() if gone else "interrupted"
             say(f"{why}; results: {self.file}; go on with --resume and this --out")
             if gone:
-                self.fail_path(Outcome("death", str(why), **place_of(gone)))
+                self.fail_path(death_of(gone))
             self.end("interrupted")
         except WirespeedError as error:
             say(str(error))

@@ -191,16 +191,17 @@ class RunRecorder(Recorder):
         self._planned = tuple(PathLaunch(path, n, sizes) for n, path in every if (sizes := missing(path, n)))
         self.to_come[:] = self._planned
 
-    def again(self, seconds: float) -> bool:
+    def again(self, seconds: float, *, anew: bool = True) -> bool:
         """What the bound left no time for is to come once more, as long as that gives figures.
 
-        `seconds`: that are left for it; a path that took longer until its first figure does not come.
+        `seconds`: that are left for it. `anew`: in new processes: a path that took longer until its first
+        figure does not come.
         """
         if not seconds or self._figures == self._entries:
             return False
         self._figures = self._entries
         gone = {failure.path for failure in self._failures_here if failure.whole_path}
-        gone |= {step.path.name for step in self._made if step.first_figure_s > seconds}
+        gone |= {step.path.name for step in self._made if anew and step.first_figure_s > seconds}
         self.to_come[:] = (launch for launch in self._lacking() if launch.path.name not in gone)
         return bool(self.to_come)
 
