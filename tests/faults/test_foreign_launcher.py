@@ -80,6 +80,17 @@ def test_a_rank_killed_inside_a_foreign_launcher(mpi: InstalledMpi, measure: Mea
     shm_cleanup.sweep(older_than=0.0)
 
 
+@pytest.mark.parametrize("mpi", ["mpich", slow_case("openmpi")], indirect=True)
+def test_a_crash_inside_a_foreign_launcher(mpi: InstalledMpi, measure: Measure) -> None:
+    """Protects the crash of another rank than 0: MPICH's launcher kills rank 0 as soon as it has ended."""
+    done = struck(measure, "pingpong --paths host", *SLOW, inside=mpi, number=signal.SIGSEGV)
+    assert done.code != 0 and done.entries
+    (failure,) = done.failures
+    assert (failure["what"], failure["rank"]) == ("crash", 1) and failure["stacks"]
+    assert f"what was measured before: wirespeed show {measure.out}" in done.err
+    shm_cleanup.sweep(older_than=0.0)
+
+
 @pytest.mark.parametrize(
     ("number", "mpi"),
     [

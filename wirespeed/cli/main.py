@@ -117,8 +117,9 @@ def _say(text: str, code: ExitCode) -> int:
         if not first_rank_goes_on(FIRST_SPEAKS):
             return int(code)
         from wirespeed.frontend.rank_voice import tell_rank0
+        from wirespeed.job.messages import RankError
 
-        if tell_rank0(rank, text, code) and not first_rank_goes_on(FIRST_SPEAKS):
+        if tell_rank0(RankError(rank, text, int(code))) and not first_rank_goes_on(FIRST_SPEAKS):
             return int(code)
         text = f"rank {rank}: {text}"
     with suppress(OSError):

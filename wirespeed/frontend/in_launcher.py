@@ -26,7 +26,7 @@ from wirespeed.host.core import NativeError, core
 from wirespeed.host.devices import GPU_KINDS
 from wirespeed.host.pci_topology import local_cpus
 from wirespeed.job import shm_cleanup
-from wirespeed.job.messages import Note, RankPlace
+from wirespeed.job.messages import Note, RankError, RankPlace
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.plan import Plan
 from wirespeed.job.status_page import EXITING, own_folder
@@ -80,9 +80,10 @@ def _speak(error: WirespeedError | NativeError, code: ExitCode, place: LaunchedR
     agreed = isinstance(error, AgreedError) or code == ExitCode.USAGE
     agreed |= code == ExitCode.WRONG_WORLD and beside
     # A launcher ends the job at the first rank that fails: rank 0 must have spoken by then.
-    heard = tell_rank0(place.rank, str(error), code)
+    told = RankError(place.rank, str(error), int(code))
+    heard = tell_rank0(told)
     alone = launchers.first_rank_goes_on(RECORDED_S if heard else 2 * HEARD_S)
-    if alone and not heard and tell_rank0(place.rank, str(error), code):
+    if alone and not heard and tell_rank0(told):
         # It was not listening before.
         heard, alone = True, launchers.first_rank_goes_on(RECORDED_S)
     if alone or (not heard and (unjoined or not agreed)):

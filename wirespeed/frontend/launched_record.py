@@ -31,6 +31,8 @@ class LaunchedRecord(RunRecorder):
         """`first`: the path that fails if the ranks do not join."""
         super().__init__(plan, observe)
         self._first, self._begun, self._ended = first, False, False
+        self._crashed = False
+        """A rank has said by what it ends: that it is gone is no second failure."""
         self._lock = threading.RLock()
         """Kept for good once a signal ends the run: nothing may follow its last record."""
 
@@ -72,7 +74,7 @@ class LaunchedRecord(RunRecorder):
                 # Who raised the error says it; there is nothing to keep.
                 self.close()
                 return ExitCode.FAILED_ENTRY
-            self.fail_path(outcome or Outcome())
+            self.fail_path(Outcome() if self._crashed else outcome or Outcome())
             if self._under_way:
                 self.end_path()
             whole = outcome and (bounded or not self.to_come)
@@ -104,14 +106,14 @@ class LaunchedRecord(RunRecorder):
                 return
             why = gone.halted() if gone else "interrupted"
             say(f"{why}; results: {self.file}; go on with --resume and this --out")
-            if gone:
+            if gone and not self._crashed:
                 self.fail_path(death_of(gone))
             self.end("interrupted")
         except WirespeedError as error:
             say(str(error))
 
     def heard(self, report: RankReport, halted: RankState | None) -> None:
-        """This rank's own watchdog or crash handler spoke: its last words go into the file.
+        """This rank's watchdog, or a rank's crash handler spoke: its last words go into the file.
 
         `halted`: the rank that it waits for.
         """
@@ -126,9 +128,10 @@ class LaunchedRecord(RunRecorder):
             cause = Cause(CauseKind.STOPPED.value) if halted.stopped else cause
         outcome = Outcome(what, text, stacks=[stack(report)], cause=cause, **place_of(halted or report))
         with self._lock:
-            if self._ended:
+            if self._ended or self._crashed:
                 return
             self._begin_once()
+            self._crashed |= what == "crash"
             if self._made:
                 self.fail_path(outcome)
             else:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn, Protocol
 
-from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.errors import WirespeedError
 from wirespeed.frontend.interruption import say
 from wirespeed.frontend.rank_messages import MessageReader
 from wirespeed.host import private_folder
@@ -27,8 +27,8 @@ def run_name() -> str:
     return f"job-{os.getppid()}"
 
 
-def tell_rank0(rank: int, text: str, code: ExitCode) -> bool:
-    """Writes an error into the pipe that rank 0 reads, which ends by it.
+def tell_rank0(message: RankError | RankReport) -> bool:
+    """Writes an error, by which rank 0 ends, or a crash into the pipe that rank 0 reads.
 
     False where rank 0 is on another host, does not listen yet, or is gone.
     """
@@ -36,7 +36,7 @@ def tell_rank0(rank: int, text: str, code: ExitCode) -> bool:
     with suppress(OSError), private_folder.opened(file.parent) as folder:
         flags = os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
         with os.fdopen(os.open(file.name, flags, dir_fd=folder), "wb", buffering=0) as pipe:
-            send(RankError(rank, text, int(code)), pipe.fileno())
+            send(message, pipe.fileno())
             return True
     return False
 
@@ -51,7 +51,7 @@ class Listener(Protocol):
 class RankVoice:
     """Reads this rank's own watchdog: rank 0 records what it says, every rank names halted neighbours.
 
-    Rank 0 also reads the errors of other ranks of its host.
+    Rank 0 also reads the errors and the crashes of other ranks of its host.
     """
 
     def __init__(self, folder: Path, listener: Listener | None, end: Callable[[int], NoReturn]) -> None:
@@ -97,6 +97,9 @@ class RankVoice:
             say(str(state.halted()))
         if self._listener:
             self._listener.heard(report, next(iter(halted), None))
+        elif report.kind != "stuck":
+            # Its launcher may end rank 0 at once.
+            tell_rank0(report)
 
     def halted(self) -> list[RankState]:
         """Ranks of this host that are stopped, or gone without an end of their own."""
