@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import cast
 
+import pytest
 from support.records import entry
 
 from wirespeed.frontend.bound import Bound
@@ -75,13 +76,14 @@ def test_a_path_that_begins_slowly_does_not(tmp_path: Path) -> None:
     made.close()
 
 
-def test_a_path_that_failed_does_not(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("what", "size"), [("unavailable", None), ("crash", 8), ("hang", 8), ("death", 8)])
+def test_a_path_that_failed_does_not(what: str, size: int | None, tmp_path: Path) -> None:
     """Protects from a crash that is made twice."""
     made = recorder(tmp_path)
     launches = [*made.to_come]
     made.start_path(launches[0])
     made.begin_step(launches, StepJob({}))
-    made.told(PathFailure("unavailable", "no", None, None, fatal=True))
+    made.told(PathFailure(what, "no", None, size, fatal=True))
     made.told(PathStart(1))
     made.told(told_entry("staged", 8))
     made.path_over(Outcome())

@@ -38,7 +38,7 @@ Kind = tuple[ReportSection, str, Iterable[Line]]
 @remembered
 def statements(run: Run, layout: Layout = WHOLE) -> list[Statement]:
     """Each once, in the order of their parts. `layout`: the tables that a legend explains."""
-    kinds = (*(_of_figures(run, layout) if run.figures else ()), *_of_run(run))
+    kinds = (*(_of_figures(run, layout) if run.figures else _gpu_aware(run)), *_of_run(run))
     return [*dict.fromkeys(_statement(part, level, line) for part, level, lines in kinds for line in lines)]
 
 
@@ -46,6 +46,11 @@ def _statement(part: ReportSection, level: str, line: Line) -> Statement:
     if isinstance(line, str):
         return Statement(part, level, "", line)
     return Statement(part, line[2] if len(line) > 2 else level, line[0], line[1])
+
+
+def _gpu_aware(run: Run) -> Iterator[Kind]:
+    if aware := awareness.answer(run):
+        yield ReportSection.FASTEST, aware.level, [("GPU-aware MPI", aware.words)]
 
 
 def _of_figures(run: Run, layout: Layout) -> Iterator[Kind]:
@@ -67,8 +72,7 @@ def _of_figures(run: Run, layout: Layout) -> Iterator[Kind]:
         words = "; ".join(span.words for span in spans)
         yield ReportSection.FASTEST, NOTE, [(f"fastest for {domain} data", words)]
     yield ReportSection.FASTEST, NOTE, outcome.fresh(run)
-    if aware := awareness.answer(run):
-        yield ReportSection.FASTEST, aware.level, [("GPU-aware MPI", aware.words)]
+    yield from _gpu_aware(run)
     yield ReportSection.WORTH, NOTE, (*awareness.against_staged(run), *contrasts.most(run))
     wires: Iterable[Line] = (*sent_as(run), *wire_verdicts.nic_lines(run))
     yield ReportSection.WIRES, NOTE, wires
