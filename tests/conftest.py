@@ -83,6 +83,11 @@ def _in_source_tree() -> bool:
     return spec is not None and spec.origin is not None and ROOT / "wirespeed" in Path(spec.origin).parents
 
 
+def _is_worker(config: pytest.Config) -> bool:
+    """Is this process one of xdist's, which share their session's lock?"""
+    return hasattr(config, "workerinput")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     # What asserts are rewritten to is kept, whatever the environment says: it takes most of the collection.
     sys.dont_write_bytecode = False
@@ -92,7 +97,9 @@ def pytest_configure(config: pytest.Config) -> None:
     _clean_environment()
     _heed_signals()
     leftovers.mark_session()
-    os.environ.setdefault(_LOCK, str(Path(tempfile.gettempdir(), f"wirespeed-tests-{os.getpid()}.lock")))
+    if not _is_worker(config):
+        # A session that a test starts would wait for that test, where another one waits to be alone.
+        os.environ[_LOCK] = str(Path(tempfile.gettempdir(), f"wirespeed-tests-{os.getpid()}.lock"))
     if _in_source_tree() and os.environ.get("CI"):
         raise pytest.UsageError(
             "the tests would import the source tree: run make test, which installs the package"
@@ -106,8 +113,8 @@ def pytest_xdist_auto_num_workers() -> int:
     return max(1, min(4, os.cpu_count() or 1))
 
 
-def pytest_unconfigure() -> None:
-    if "PYTEST_XDIST_WORKER" not in os.environ:
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if not _is_worker(config):
         session_lock.remove(Path(os.environ[_LOCK]))
 
 

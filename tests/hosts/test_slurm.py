@@ -224,8 +224,15 @@ def test_the_epilog_of_the_documentation(
     try:
         file.write_text(f"{before}Epilog={program}\n")
         slurm_says("scontrol", "reconfigure")
-        slurm_says("srun", "--nodes=1", "--nodelist=n1", "true")
         deadline = time.monotonic() + PATIENCE
+        # slurmd takes no connection while it reads its configuration again.
+        while not list(tmp_path.glob("wirespeed/*.jsonl")):
+            try:
+                slurm_says("srun", "--nodes=1", "--nodelist=n1", "true")
+                break
+            except AssertionError as error:
+                assert "connection failure" in str(error) and time.monotonic() < deadline
+                time.sleep(0.5)
         while not (found := list(tmp_path.glob("wirespeed/*.jsonl"))) or re.match(
             "completing|draining", seen := slurm_says("sinfo", "-h", "-n", "n1", "-o", "%T %E")
         ):
